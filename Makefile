@@ -1,0 +1,67 @@
+# The stage graph. Each stage is one executable that reads and writes files, continues where it was stopped, and says so
+# when there is nothing to do.
+#
+#   make corpus pretrain refine eval PROFILE=cpu
+#   make eval PROFILE=cpu GAMES=200
+#   make corpus SET="corpus.limit.nodes=3000 seed=7"
+
+PROFILE ?= quick
+TARGET  ?= $(or $(CARGO_TARGET_DIR),target)
+BIN     := $(TARGET)/release
+CONFIG  := configs/$(PROFILE).toml
+# Cargo features: FEATURES=cuda or FEATURES=metal.
+FEATURES ?=
+CARGO_FLAGS := --release $(if $(FEATURES),--features $(FEATURES))
+ARGS     = --config $(CONFIG) $(if $(GAMES),--set $@.games=$(GAMES)) $(foreach s,$(SET),--set $(s))
+PATH    := $(PATH):$(HOME)/.cargo/bin
+
+.PHONY: help setup build demo test corpus pretrain selfplay train gate refine eval stats report bench clean
+.NOTPARALLEL:
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: ## install what is missing (engine, Python packages in .venv) and check that it works
+	@sh scripts/setup.sh
+
+build: ## compile the executables
+	@cargo build $(CARGO_FLAGS) --bins
+
+demo: setup ## the whole chain on configs/quick.toml, from a fresh clone
+	@$(MAKE) --no-print-directory PROFILE=quick corpus pretrain refine eval report
+
+test: setup ## every test
+	@cargo test $(CARGO_FLAGS) --workspace --no-fail-fast
+
+corpus: build ## games of the engine            -> data/PROFILE/corpus
+	@$(BIN)/corpus $(ARGS)
+
+pretrain: build ## a network from the corpus       -> data/PROFILE/pretrain
+	@$(BIN)/pretrain $(ARGS)
+
+selfplay: build ## games of the next iteration     -> data/PROFILE/refine/iter_NNNN/selfplay
+	@$(BIN)/selfplay $(ARGS)
+
+train: build ## its candidate                   -> data/PROFILE/refine/iter_NNNN/train
+	@$(BIN)/train $(ARGS)
+
+gate: build ## candidate against best          -> data/PROFILE/refine/iter_NNNN/gate
+	@$(BIN)/gate $(ARGS)
+
+refine: build ## selfplay, train, gate to the last iteration
+	@$(BIN)/refine $(ARGS)
+
+eval: build ## the best network against the engine -> data/PROFILE/eval
+	@$(BIN)/eval $(ARGS)
+
+stats: build ## tables about the corpus
+	@$(BIN)/stats data/$(PROFILE)/corpus
+
+report: build ## corpus, losses and match of a profile on one page
+	@$(BIN)/report $(ARGS)
+
+bench: build ## speed beside PyTorch, onnxruntime and python-chess
+	@sh scripts/bench.sh $(BIN)
+
+clean: ## remove what was built; data stays
+	@cargo clean && rm -rf .venv

@@ -1,0 +1,358 @@
+//! Playing a match: threads, journal, resume, and the end.
+//!
+//! Workers take game numbers in order and send finished games to the calling thread, which alone writes the journal
+//! and decides when the match is over. A sequential test looks at the pairs in the order of their numbers, not in the
+//! order in which they finish, so that it ends a match at the same pair whatever the number of threads.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dataset::{GameRecord, Journal};
+use games::{Color, Game, Rng};
+use pipeline::{Progress, Stop, Store};
+use search::{Player, PlayerError};
+
+use crate::output::{JOURNAL, MatchStamp, write_outputs};
+use crate::report::{color_of_a, points_of_a, points_of_pair};
+use crate::round::{Fatal, Side, play_game};
+use crate::{ArenaError, MatchReport, MatchSpec, Opening, Pentanomial, Scores, SprtSpec, Verdict, Wdl, openings};
+
+/// Makes the player of a slot, a number below the match's concurrency. Slots play at the same time, so a player may
+/// share what is behind a reference count or a service, and nothing else.
+pub type Factory<'f, G> = &'f (dyn Fn(usize) -> Result<Box<dyn Player<G>>, PlayerError> + Sync);
+
+/// How often a stop request is looked for.
+const POLL: Duration = Duration::from_millis(50);
+/// How often the time spent is saved, so that a kill loses little of it.
+const SAVE_TIME: Duration = Duration::from_secs(20);
+
+/// Plays the games of a match that `folder` does not hold yet, and writes the report and the games there.
+///
+/// A player's fault loses it the game and the match goes on. A match that is complete plays nothing and gives its
+/// report again. The caller keeps other processes away from the folder.
+///
+/// # Errors
+/// [`ArenaError::Interrupted`] on a stop request, which players see within one move; [`ArenaError::Player`] if a
+/// player cannot go on at all; [`ArenaError::OtherMatch`] if the folder holds games of other settings or players; and
+/// for faulty settings, openings, files. Finished games stay in the journal.
+pub fn play_match<G: Game>(
+    spec: &MatchSpec,
+    a: Factory<'_, G>,
+    b: Factory<'_, G>,
+    folder: &Path,
+    stop: &Stop,
+) -> Result<MatchReport, ArenaError> {
+    spec.check()?;
+    let openings = openings::<G>(&spec.openings, spec.seed, (spec.games / 2) as usize)?;
+    let settings = spec.settings(G::NAME, &fixed_list_hash(spec, &openings));
+    let store = Store::open(folder)?;
+    let (journal, recovered) = Journal::open(&folder.join(JOURNAL))?;
+    let old_stamp = MatchStamp::read(&store)?.filter(|_| !recovered.is_empty());
+    match &old_stamp {
+        Some(stamp) => stamp.check(folder, &settings, None)?,
+        None if recovered.is_empty() => {}
+        None => {
+            let what = "whose settings are lost (no match.json)".to_owned();
+            return Err(ArenaError::OtherMatch { folder: folder.to_owned(), what });
+        }
+    }
+    let mut table = Table::new(spec, recovered);
+    let pending: Vec<u64> = (0..spec.games).filter(|id| !table.records.contains_key(id)).collect();
+    let stamp = match old_stamp {
+        Some(stamp) if table.is_over() => stamp,
+        old => {
+            let players = make_players(spec.concurrency.min(pending.len()), a, b, stop)?;
+            let names = players.first().map(|p| [p[0].name(), p[1].name()]).unwrap_or_default();
+            if let Some(old) = &old {
+                old.check(folder, &settings, Some(&names))?;
+            }
+            let seconds = old.map_or(0.0, |old| old.seconds);
+            let stamp = MatchStamp { settings, players: names, seconds };
+            stamp.write(&store)?;
+            Run { spec, store: &store, openings: &openings, stop, stamp, journal }
+                .play(players, &pending, &mut table)?
+        }
+    };
+    let records = table.counted();
+    let report = MatchReport::new(spec, G::NAME, &stamp.players, &records, stamp.seconds);
+    write_outputs::<G>(&store, spec, &stamp, &records, &report)?;
+    Ok(report)
+}
+
+/// What pins an opening list that does not grow with the match; random openings are pinned by their seed.
+fn fixed_list_hash(spec: &MatchSpec, openings: &[Opening]) -> String {
+    match spec.openings {
+        crate::OpeningSource::Random { .. } => String::new(),
+        _ => {
+            let list: Vec<_> = openings
+                .iter()
+                .map(|o| serde_json::json!([o.name, o.start_fen, o.moves.iter().map(|m| m.0).collect::<Vec<_>>()]))
+                .collect();
+            pipeline::content_hash(&list.into())
+        }
+    }
+}
+
+type Players<G> = [Box<dyn Player<G>>; 2];
+
+fn make_players<G: Game>(
+    slots: usize,
+    a: Factory<'_, G>,
+    b: Factory<'_, G>,
+    stop: &Stop,
+) -> Result<Vec<Players<G>>, ArenaError> {
+    let make = |factory: Factory<'_, G>, side: &str, slot| {
+        let failed = |source| ArenaError::Player { player: side.to_owned(), game: None, source };
+        stop.check().map_err(ArenaError::from).and_then(|()| factory(slot).map_err(failed))
+    };
+    (0..slots).map(|slot| Ok([make(a, "A", slot)?, make(b, "B", slot)?])).collect()
+}
+
+/// The finished games, and how far the sequential test has read them.
+struct Table {
+    games: u64,
+    sprt: Option<SprtSpec>,
+    records: BTreeMap<u64, GameRecord>,
+    total: Wdl,
+    pairs: Pentanomial,
+    /// Pairs `0..read_pairs` are complete and counted.
+    read_pairs: u64,
+    decided: bool,
+}
+
+impl Table {
+    fn new(spec: &MatchSpec, records: Vec<GameRecord>) -> Self {
+        let mut table = Table {
+            games: spec.games,
+            sprt: spec.sprt,
+            records: BTreeMap::new(),
+            total: Wdl::default(),
+            pairs: Pentanomial::default(),
+            read_pairs: 0,
+            decided: false,
+        };
+        // Games past the end were played for a longer match and stay in its journal.
+        records.into_iter().filter(|r| r.game_id < spec.games).for_each(|r| table.insert(r));
+        table
+    }
+
+    fn insert(&mut self, record: GameRecord) {
+        if let Some(points) = points_of_a(&record) {
+            self.total.add(points);
+        }
+        self.records.insert(record.game_id, record);
+        let pair = |n: u64| Some((self.records.get(&(2 * n))?, self.records.get(&(2 * n + 1))?));
+        while !self.decided {
+            let Some((first, second)) = pair(self.read_pairs) else { break };
+            self.read_pairs += 1;
+            if let Some(points) = points_of_pair(first, second) {
+                self.pairs.add(points);
+                let test = self.sprt.map(|sprt| sprt.test(&Scores::from(self.pairs)).verdict);
+                self.decided = test.is_some_and(|verdict| verdict != Verdict::Undecided);
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.decided || self.records.len() as u64 == self.games
+    }
+
+    /// The games that count, in order: all, or those up to the pair that decided the test.
+    fn counted(self) -> Vec<GameRecord> {
+        let end = if self.decided { 2 * self.read_pairs } else { self.games };
+        self.records.into_values().take_while(|r| r.game_id < end).collect()
+    }
+}
+
+enum Message {
+    Finished(Box<GameRecord>),
+    Failed { game: u64, fatal: Fatal },
+    OpeningFailed(games::GameError),
+}
+
+/// What the threads of a run share.
+struct Shared<'s> {
+    spec: &'s MatchSpec,
+    openings: &'s [Opening],
+    names: &'s [String; 2],
+    pending: &'s [u64],
+    next: AtomicUsize,
+    halt: AtomicBool,
+    stop: &'s Stop,
+}
+
+/// Halts the other workers if its own dies.
+struct HaltOnPanic<'s>(&'s AtomicBool);
+
+impl Drop for HaltOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Shared<'_> {
+    fn halted(&self) -> bool {
+        self.halt.load(Ordering::Relaxed) || self.stop.requested()
+    }
+
+    /// Plays games until none is left; the players end with the thread.
+    fn work<G: Game>(&self, mut players: Players<G>, sender: &Sender<Message>) {
+        let _guard = HaltOnPanic(&self.halt);
+        while !self.halted() {
+            let Some(game) = self.pending.get(self.next.fetch_add(1, Ordering::Relaxed)) else { return };
+            let message = match self.play(*game, &mut players) {
+                Ok(Some(message)) => message,
+                Ok(None) => return,
+                Err(error) => Message::OpeningFailed(error),
+            };
+            let last = !matches!(message, Message::Finished(_));
+            if sender.send(message).is_err() || last {
+                return;
+            }
+        }
+    }
+
+    fn play<G: Game>(&self, game: u64, players: &mut Players<G>) -> Result<Option<Message>, games::GameError> {
+        let opening = &self.openings[(game / 2) as usize % self.openings.len()];
+        let line = opening.line::<G>()?;
+        let [a, b] = players;
+        // A player's seed depends on the game and on the player, not on its colour.
+        let seed = |player: u64| Rng::from_parts(&[self.spec.seed, Rng::part("match"), game, player]).next_u64();
+        let a = Side { player: &mut **a, name: &self.names[0], seed: seed(0) };
+        let b = Side { player: &mut **b, name: &self.names[1], seed: seed(1) };
+        let sides = if color_of_a(game) == Color::White { [a, b] } else { [b, a] };
+        Ok(match play_game(self.spec, game, opening, line, sides, &|| self.halted()) {
+            Ok(record) => record.map(|record| Message::Finished(Box::new(record))),
+            Err(fatal) => Some(Message::Failed { game, fatal }),
+        })
+    }
+}
+
+/// The part of a match that one process plays.
+struct Run<'r> {
+    spec: &'r MatchSpec,
+    store: &'r Store,
+    openings: &'r [Opening],
+    stop: &'r Stop,
+    stamp: MatchStamp,
+    journal: Journal,
+}
+
+impl Run<'_> {
+    /// Plays the pending games into the table; the stamp comes back with the time spent.
+    fn play<G: Game>(
+        mut self,
+        players: Vec<Players<G>>,
+        pending: &[u64],
+        table: &mut Table,
+    ) -> Result<MatchStamp, ArenaError> {
+        let names = self.stamp.players.clone();
+        let shared = Shared {
+            spec: self.spec,
+            openings: self.openings,
+            names: &names,
+            pending,
+            next: AtomicUsize::new(0),
+            halt: AtomicBool::new(false),
+            stop: self.stop,
+        };
+        let clock = Clock { before: self.stamp.seconds, started: Instant::now() };
+        let played = thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            let workers: Vec<_> = players
+                .into_iter()
+                .map(|players| {
+                    let (sender, shared) = (sender.clone(), &shared);
+                    scope.spawn(move || shared.work(players, &sender))
+                })
+                .collect();
+            drop(sender);
+            let collected = self.collect(&receiver, &shared, table, &clock);
+            shared.halt.store(true, Ordering::Relaxed);
+            let deaths: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().err()).collect();
+            match deaths.first() {
+                Some(death) => Err(ArenaError::Worker { message: panic_message(&**death) }),
+                None => collected,
+            }
+        });
+        self.stamp.seconds = clock.seconds();
+        let saved = self.stamp.write(self.store);
+        played?;
+        if !table.is_over() {
+            self.stop.check()?;
+            return Err(ArenaError::Worker { message: "it left games unplayed".to_owned() });
+        }
+        saved?;
+        Ok(self.stamp)
+    }
+
+    /// Takes finished games until every worker has ended.
+    fn collect(
+        &mut self,
+        receiver: &Receiver<Message>,
+        shared: &Shared<'_>,
+        table: &mut Table,
+        clock: &Clock,
+    ) -> Result<(), ArenaError> {
+        let progress = Progress::new(&self.spec.label, Some(self.spec.games));
+        let mut saved = Instant::now();
+        loop {
+            let message = match receiver.recv_timeout(POLL) {
+                Ok(message) => message,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            match message {
+                Message::Finished(record) => {
+                    self.journal.append(&record)?;
+                    table.insert(*record);
+                    progress.set(table.records.len() as u64, &table.total.to_string());
+                }
+                // What a worker was still at when a test ended the match does not count.
+                _ if table.is_over() => {}
+                Message::Failed { game, fatal } => {
+                    let side = usize::from(fatal.color != color_of_a(game));
+                    let player = format!("{} ({})", ["A", "B"][side], self.stamp.players[side]);
+                    return Err(ArenaError::Player { player, game: Some(game), source: fatal.error });
+                }
+                Message::OpeningFailed(error) => return Err(error.into()),
+            }
+            if table.is_over() {
+                shared.halt.store(true, Ordering::Relaxed);
+            }
+            if saved.elapsed() > SAVE_TIME {
+                saved = Instant::now();
+                self.stamp.seconds = clock.seconds();
+                self.stamp.write(self.store)?;
+            }
+        }
+        progress.finish(&table.total.to_string());
+        Ok(())
+    }
+}
+
+/// Wall time of play over all runs.
+struct Clock {
+    before: f64,
+    started: Instant,
+}
+
+impl Clock {
+    fn seconds(&self) -> f64 {
+        self.before + self.started.elapsed().as_secs_f64()
+    }
+}
+
+fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

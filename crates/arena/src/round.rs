@@ -1,0 +1,163 @@
+//! One game of a match.
+
+use std::any::Any;
+
+use dataset::GameRecord;
+use games::{Chess, Color, Game, GameResult, Line, Move, MoverValue, Outcome, Termination};
+use pipeline::{error_chain, say};
+use search::{Player, PlayerError};
+
+use crate::{Adjudicator, MatchSpec, Opening};
+
+/// A side: its player, its name in the records, and the seed of this game.
+pub(crate) struct Side<'p, G: Game> {
+    pub(crate) player: &'p mut dyn Player<G>,
+    pub(crate) name: &'p str,
+    pub(crate) seed: u64,
+}
+
+/// A failure that ends the match, and whose it is.
+pub(crate) struct Fatal {
+    pub(crate) color: Color,
+    pub(crate) error: PlayerError,
+}
+
+/// What the moves of a game left behind, one entry a ply.
+#[derive(Default)]
+struct Plies {
+    score: Vec<Option<i16>>,
+    value: Vec<Option<f32>>,
+    visits: Vec<Option<Vec<(Move, u32)>>>,
+}
+
+impl Plies {
+    fn push(&mut self, score: Option<i16>, value: Option<MoverValue>, visits: Option<Vec<(Move, u32)>>) {
+        self.score.push(score);
+        self.value.push(value.map(|v| v.0.clamp(-1.0, 1.0)).filter(|v| v.is_finite()));
+        self.visits.push(visits);
+    }
+}
+
+/// Plays a game from the end of its opening.
+///
+/// A player's fault loses it the game. `None` if `halted` became true before the end: the game then counts for
+/// nothing and is played again from its id.
+pub(crate) fn play_game<G: Game>(
+    spec: &MatchSpec,
+    game_id: u64,
+    opening: &Opening,
+    mut line: Line<G>,
+    mut sides: [Side<'_, G>; 2],
+    halted: &dyn Fn() -> bool,
+) -> Result<Option<GameRecord>, Fatal> {
+    let opening_plies = line.moves().len();
+    let mut plies = Plies::default();
+    (0..opening_plies).for_each(|_| plies.push(None, None, None));
+
+    let (result, termination) =
+        match begin(&mut sides).and_then(|()| play_on(spec, &mut line, &mut sides, &mut plies, halted)) {
+            Ok(Some(ended)) => ended,
+            Ok(None) => return Ok(None),
+            // A player interrupted by the request that halts the match is at no fault.
+            Err(_) if halted() => return Ok(None),
+            Err((color, error)) => {
+                say!("{}: game {game_id}: {}", spec.label, error_chain(&error));
+                fault(line.state(), color, error)?
+            }
+        };
+
+    let [white, black] = sides.map(|side| side.name.to_owned());
+    let with_value = plies.value.iter().any(Option::is_some);
+    let with_visits = plies.visits.iter().any(Option::is_some);
+    Ok(Some(GameRecord {
+        game: G::NAME.to_owned(),
+        game_id,
+        white,
+        black,
+        start_fen: opening.start_fen.clone(),
+        opening_plies: opening_plies as u16,
+        best: vec![None; line.moves().len()],
+        moves: line.moves().to_vec(),
+        score: plies.score,
+        value: with_value.then_some(plies.value),
+        visits: if with_visits { plies.visits } else { Vec::new() },
+        result,
+        termination,
+        generation: spec.generation,
+        opening: opening.name.clone(),
+        phase: None,
+        rung: None,
+        reward: None,
+    }))
+}
+
+fn begin<G: Game>(sides: &mut [Side<'_, G>; 2]) -> Result<(), (Color, PlayerError)> {
+    for (side, color) in sides.iter_mut().zip([Color::White, Color::Black]) {
+        side.player.new_game(side.seed).map_err(|error| (color, error))?;
+    }
+    Ok(())
+}
+
+type Ended = (Option<GameResult>, Termination);
+
+/// Plays to the end of the game; `None` if halted.
+fn play_on<G: Game>(
+    spec: &MatchSpec,
+    line: &mut Line<G>,
+    sides: &mut [Side<'_, G>; 2],
+    plies: &mut Plies,
+    halted: &dyn Fn() -> bool,
+) -> Result<Option<Ended>, (Color, PlayerError)> {
+    let mut adjudicator = Adjudicator::new(spec.adjudication, line.moves().len() as u32);
+    let mut legal = Vec::new();
+    loop {
+        if let Outcome::Decided { result, reason } = line.state().generate(&mut legal) {
+            return Ok(Some((Some(result), reason)));
+        }
+        if line.moves().len() >= spec.max_plies as usize {
+            return Ok(Some((None, Termination::MaxPlies)));
+        }
+        if halted() {
+            return Ok(None);
+        }
+        let color = line.state().turn();
+        let player = &mut sides[usize::from(color == Color::Black)].player;
+        let choice = player.choose(line).map_err(|error| (color, error))?;
+        if !legal.contains(&choice.m) {
+            return Ok(Some((Some(GameResult::win(color.other())), Termination::IllegalMove)));
+        }
+        line.play(choice.m);
+        plies.push(choice.score.map(|s| s.to_i16()), choice.value, choice.visits);
+        if let Outcome::Decided { result, reason } = line.state().outcome() {
+            return Ok(Some((Some(result), reason)));
+        }
+        let verdict = adjudicator.after_move(color, choice.score, choice.value, is_irreversible(line.state()));
+        if verdict.is_some() {
+            return Ok(Some((verdict, Termination::Adjudication)));
+        }
+    }
+}
+
+/// How a player's failure ends its game, or that it ends the match.
+fn fault<G: Game>(state: &G, color: Color, error: PlayerError) -> Result<Ended, Fatal> {
+    let Some(termination) = error.termination() else { return Err(Fatal { color, error }) };
+    let drawn = termination == Termination::Time && !can_win(state, color.other());
+    let result = if drawn { GameResult::Draw } else { GameResult::win(color.other()) };
+    Ok((Some(result), termination))
+}
+
+/// The state as chess, where it is.
+pub(crate) fn as_chess<G: Game>(state: &G) -> Option<&Chess> {
+    (state as &dyn Any).downcast_ref()
+}
+
+/// Whether the last move was a capture or a pawn move; elsewhere than in chess no move starts the draw rule again.
+fn is_irreversible<G: Game>(state: &G) -> bool {
+    as_chess(state).is_some_and(|chess| chess.halfmoves() == 0)
+}
+
+/// Whether `color` has what it takes to win by any play: in chess a flag against a bare king is a draw.
+fn can_win<G: Game>(state: &G, color: Color) -> bool {
+    let side = if color == Color::White { shakmaty::Color::White } else { shakmaty::Color::Black };
+    as_chess(state).is_none_or(|chess| !shakmaty::Position::has_insufficient_material(chess.position(), side))
+}

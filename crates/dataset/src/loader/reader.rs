@@ -1,0 +1,254 @@
+//! The thread that reads a source ahead of training.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use games::{Game, Rng};
+use polars::prelude::{Expr, col};
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+use super::recent::Recent;
+use super::{LoaderCounts, LoaderSpec, columns};
+use crate::{Dataset, DatasetError, GameRecord, OnBad, Sample, ShardInfo, Split, TargetSpec, frame, query, replay};
+
+/// Shards are read together until they hold this many positions: enough to keep Polars busy, little enough to hold.
+const GROUP_POSITIONS: u64 = 65_536;
+/// Games that are replayed together and go through the channel together. A constant, so that threads change nothing.
+const BLOCK_GAMES: usize = 64;
+/// Blocks that wait in the channel.
+const AHEAD: usize = 4;
+/// The column in which Polars says where a row is from.
+const PATH: &str = "tabiya_path";
+
+/// All that the reading thread needs to know of a source.
+pub(super) struct Plan {
+    shards: Vec<ShardInfo>,
+    what: String,
+    condition: Option<Expr>,
+    columns: Vec<Expr>,
+    targets: TargetSpec,
+    split: Split,
+    drop_duplicates: bool,
+    on_bad: OnBad,
+    /// Starts again at the end, in a new order.
+    cycle: bool,
+    seed: [u64; 4],
+    workers: Arc<ThreadPool>,
+}
+
+impl Plan {
+    pub(super) fn new<G: Game>(
+        spec: &LoaderSpec,
+        source: usize,
+        data: Dataset,
+        workers: Arc<ThreadPool>,
+    ) -> Result<Self, DatasetError> {
+        let (what, shards) = (data.describe(), data.shards().to_vec());
+        if shards.is_empty() {
+            return Err(DatasetError::Empty { what });
+        }
+        let paths = [shards[0].path.as_path()];
+        Ok(Plan {
+            condition: spec.where_sql.as_deref().map(|sql| query::predicate(&paths, sql)).transpose()?,
+            columns: columns(&spec.targets).into_iter().chain([PATH]).map(col).collect(),
+            shards,
+            what,
+            targets: spec.targets,
+            split: spec.split,
+            drop_duplicates: spec.drop_duplicates,
+            on_bad: spec.on_bad,
+            cycle: source > 0,
+            seed: [spec.seed, Rng::part("shards"), spec.epoch, source as u64],
+            workers,
+        })
+    }
+
+    /// The shards of one pass in their order, cut into groups.
+    fn groups(&self, pass: u64) -> Vec<Vec<ShardInfo>> {
+        let mut order = self.shards.clone();
+        Rng::from_parts(&[self.seed[0], self.seed[1], self.seed[2], self.seed[3], pass]).shuffle(&mut order);
+        let mut groups: Vec<Vec<ShardInfo>> = Vec::new();
+        let mut positions = GROUP_POSITIONS;
+        for shard in order {
+            if positions >= GROUP_POSITIONS {
+                groups.push(Vec::new());
+                positions = 0;
+            }
+            positions += shard.sidecar.positions;
+            groups.last_mut().into_iter().for_each(|g| g.push(shard.clone()));
+        }
+        groups
+    }
+
+    /// The games of a group that belong to the split and meet the condition, in order.
+    fn read(&self, group: &[ShardInfo]) -> Result<Vec<GameRecord>, DatasetError> {
+        let paths: Vec<&Path> = group.iter().map(|s| s.path.as_path()).collect();
+        let what = query::describe(&paths);
+        let mut lazy = query::scan(&paths, Some(PATH))?;
+        if let Some(condition) = &self.condition {
+            lazy = lazy.filter(condition.clone());
+        }
+        let games = query::collect(lazy.select(&self.columns), &what)?;
+        let records = frame::records_from_frame(&games, &what)?;
+        let files = frame::texts(&games, PATH, &what)?;
+        let dataset = |file: &str| group.iter().find(|s| s.path.as_os_str() == file).map(|s| s.dataset.as_str());
+        let mut kept = Vec::with_capacity(records.len());
+        for (record, file) in records.into_iter().zip(files) {
+            let dataset =
+                file.as_deref().and_then(dataset).ok_or_else(|| DatasetError::Reader { what: what.clone() })?;
+            if self.split.contains(dataset, record.game_id) {
+                kept.push(record);
+            }
+        }
+        Ok(kept)
+    }
+
+    fn replay<G: Game>(&self, games: &[GameRecord], seen: &mut Option<Recent>) -> Result<Block, DatasetError> {
+        let replayed: Vec<_> = self.workers.install(|| {
+            let one = |record| {
+                let mut samples = Vec::new();
+                replay::<G>(record, &self.targets, &mut samples).map(|()| samples)
+            };
+            games.par_iter().map(one).collect()
+        });
+        let mut block = Block::default();
+        for result in replayed {
+            match result {
+                Ok(mut samples) => {
+                    let made = samples.len();
+                    if let Some(seen) = seen {
+                        samples.retain(|s| seen.insert(s.position_key()));
+                    }
+                    block.counts.games += 1;
+                    block.counts.samples += samples.len() as u64;
+                    block.counts.duplicates += (made - samples.len()) as u64;
+                    block.samples.append(&mut samples);
+                }
+                // Another game is a wrong choice of data, and no damage that could be skipped.
+                Err(e @ DatasetError::OtherGame { .. }) => return Err(e),
+                Err(e) if self.on_bad == OnBad::Stop => return Err(e),
+                Err(e) => {
+                    block.counts.bad_games += 1;
+                    block.warnings.push(format!("{}: {e}; left out", self.what));
+                }
+            }
+        }
+        Ok(block)
+    }
+
+    /// Reads passes until the source is exhausted or nobody listens.
+    fn run<G: Game>(&self, out: &SyncSender<Message>) -> Result<(), DatasetError> {
+        let mut seen = self.drop_duplicates.then(Recent::new);
+        for pass in 0.. {
+            let mut made = 0;
+            for group in self.groups(pass) {
+                for games in self.read(&group)?.chunks(BLOCK_GAMES) {
+                    let block = self.replay::<G>(games, &mut seen)?;
+                    made += block.samples.len();
+                    if out.send(Message::Block(block)).is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+            if !self.cycle {
+                break;
+            }
+            if made == 0 {
+                let reason = format!("{} has no sample left after the condition and the split", self.what);
+                return Err(DatasetError::Setting { field: "sources", reason });
+            }
+            seen.iter_mut().for_each(Recent::clear);
+        }
+        Ok(())
+    }
+}
+
+/// Samples of some games.
+#[derive(Default)]
+struct Block {
+    samples: Vec<Sample>,
+    counts: LoaderCounts,
+    warnings: Vec<String>,
+}
+
+enum Message {
+    Block(Block),
+    End,
+    Failed(DatasetError),
+}
+
+/// The samples of a source, read ahead by a thread that ends with the stream.
+#[derive(Debug)]
+pub(super) struct Stream {
+    what: String,
+    receiver: Option<Receiver<Message>>,
+    thread: Option<JoinHandle<()>>,
+    current: std::vec::IntoIter<Sample>,
+    pub(super) warnings: Vec<String>,
+    pub(super) counts: LoaderCounts,
+}
+
+impl Stream {
+    pub(super) fn start<G: Game>(plan: Plan) -> Result<Self, DatasetError> {
+        let (sender, receiver) = sync_channel(AHEAD);
+        let what = plan.what.clone();
+        let work = move || {
+            let last = match plan.run::<G>(&sender) {
+                Ok(()) => Message::End,
+                Err(e) => Message::Failed(e),
+            };
+            // An error here means that nobody listens any more.
+            let _ = sender.send(last);
+        };
+        let thread = std::thread::Builder::new()
+            .name("read-ahead".into())
+            .spawn(work)
+            .map_err(DatasetError::io(what.as_str()))?;
+        Ok(Stream {
+            what,
+            receiver: Some(receiver),
+            thread: Some(thread),
+            current: Vec::new().into_iter(),
+            warnings: Vec::new(),
+            counts: LoaderCounts::default(),
+        })
+    }
+
+    /// The next sample; `None` at the end of the source.
+    pub(super) fn next(&mut self) -> Result<Option<Sample>, DatasetError> {
+        loop {
+            if let Some(sample) = self.current.next() {
+                return Ok(Some(sample));
+            }
+            let Some(receiver) = &self.receiver else { return Ok(None) };
+            match receiver.recv() {
+                Ok(Message::Block(block)) => {
+                    self.counts = self.counts.plus(block.counts);
+                    self.warnings.extend(block.warnings);
+                    self.current = block.samples.into_iter();
+                }
+                Ok(Message::End) => self.receiver = None,
+                Ok(Message::Failed(e)) => {
+                    self.receiver = None;
+                    return Err(e);
+                }
+                Err(_) => {
+                    self.receiver = None;
+                    return Err(DatasetError::Reader { what: self.what.clone() });
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.receiver = None; // the thread's next send fails, and it ends
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The CPU kernels: direct convolution on small boards, its gradients, and batch norm.
+//!
+//! Activations are channel-last, `[boards, squares, channels]`; a 1x1 convolution and a linear layer are the same
+//! loops with one tap. All functions work on slices and know nothing of tensors. Unsafe code lives here and nowhere
+//! else in the crate: the register tiles (`tile`), the buffers they read (`aligned`), and the two drivers that call
+//! them (`conv`, `gradient`) after they have checked every range.
+#![allow(unsafe_code)]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over several slices at one index are what the compiler vectorises"
+)]
+
+mod aligned;
+mod conv;
+mod geometry;
+mod gradient;
+mod norm;
+mod tile;
+
+pub(crate) use aligned::Aligned;
+pub(crate) use conv::{Epilogue, Packing, Rows};
+pub(crate) use geometry::{Geometry, OFF};
+pub(crate) use gradient::Backward;
+pub(crate) use norm::{GroupStats, NormForward, Normed, norm_backward, norm_forward};
+pub(crate) use tile::Isa;
+
+/// Boards that are worked on together, so that a panel of weights, once in the cache, serves about 256 rows.
+pub(crate) fn boards_per_group(squares: usize) -> usize {
+    (256 / squares).max(1)
+}
+
+/// `max(x, floor)` that keeps a NaN, which `f32::max` would hide.
+#[inline(always)]
+pub(crate) fn at_least(x: f32, floor: f32) -> f32 {
+    if x < floor { floor } else { x }
+}
+
+#[cfg(test)]
+mod tests;

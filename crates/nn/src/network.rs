@@ -1,0 +1,418 @@
+//! The network that trains: named variables, and the forward pass with either set of kernels.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use candle_core::{Device, Tensor, Var};
+use candle_nn::{Linear, Module};
+use games::Rng;
+use rayon::prelude::*;
+
+use crate::arch::{Architecture, Role, ValueHead};
+use crate::kernels::{Epilogue, Geometry, Isa, Packing, Rows, boards_per_group};
+use crate::ops::{self, ConvNormSpec};
+use crate::tensor_ops::{self, Gather};
+use crate::weights::{self, HostTensor, Weights};
+use crate::{NnError, fold};
+
+/// Added to the variance in every batch norm.
+pub(crate) const EPS: f64 = 1e-5;
+/// How much of the running statistics each step replaces.
+const MOMENTUM: f64 = 0.1;
+
+/// Which implementation of the operations is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kernels {
+    /// Our own, on the CPU.
+    Cpu,
+    /// Plain tensor operations, on any device.
+    Tensor,
+}
+
+/// Which statistics the batch norms use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// The batch's own; the result carries gradients.
+    Train,
+    /// The running ones; no gradients.
+    Eval,
+}
+
+/// Channel statistics of one training batch, by norm.
+pub struct BatchStats {
+    /// Norm, mean, biased variance.
+    entries: Vec<(String, Tensor, Tensor)>,
+    /// Rows that each norm saw.
+    rows: usize,
+}
+
+impl BatchStats {
+    /// The sum of all variances: finite exactly if all of them are. A value that overflowed in a square may be hidden
+    /// from the loss (its channel is divided by infinity) and would spoil the running statistics.
+    ///
+    /// # Errors
+    /// [`NnError::Candle`] if a tensor operation fails.
+    pub(crate) fn variance(&self) -> Result<f64, NnError> {
+        let mut sum = 0.0;
+        let all: Vec<&Tensor> = self.entries.iter().map(|(_, _, var)| var).collect();
+        for x in Tensor::cat(&all, 0)?.to_vec1::<f32>()? {
+            sum += f64::from(x);
+        }
+        Ok(sum)
+    }
+}
+
+/// A network on a device.
+pub struct Network {
+    arch: Architecture,
+    device: Device,
+    kernels: Kernels,
+    params: BTreeMap<String, Var>,
+    running: BTreeMap<String, Var>,
+    conv3x3: Arc<Geometry>,
+    pointwise: Arc<Geometry>,
+    gather3x3: Gather,
+    gather1x1: Gather,
+}
+
+/// The two kinds of convolution.
+#[derive(Clone, Copy)]
+enum Kind {
+    Conv3x3,
+    Pointwise,
+}
+
+/// One forward pass.
+struct Pass<'a> {
+    network: &'a Network,
+    mode: Mode,
+    stats: Vec<(String, Tensor, Tensor)>,
+}
+
+impl Network {
+    /// A network with fresh weights: convolutions and linear layers normal (He), scales 1, the rest 0. Each tensor's
+    /// numbers are a function of the seed and its name.
+    ///
+    /// # Errors
+    /// [`NnError::Architecture`] for an impossible architecture.
+    pub fn new(arch: &Architecture, device: &Device, seed: u64) -> Result<Self, NnError> {
+        arch.check()?;
+        let fresh = arch.tensors().into_iter().map(|spec| {
+            let len = spec.shape.iter().product();
+            let data = match spec.role {
+                Role::Weight(deviation) => {
+                    let mut rng = Rng::from_parts(&[seed, Rng::part(&spec.name)]);
+                    (0..len).map(|_| (rng.normal() * deviation) as f32).collect()
+                }
+                Role::Scale | Role::Variance => vec![1.0; len],
+                Role::Bias | Role::Mean => vec![0.0; len],
+            };
+            (spec.name, HostTensor { shape: spec.shape, data })
+        });
+        Network::from_weights(arch, device, &fresh.collect(), "fresh weights")
+    }
+
+    /// A network with the given weights; `source` names them in errors.
+    ///
+    /// # Errors
+    /// [`NnError::Tensors`] names each tensor that is missing, extra, reshaped or not finite.
+    pub fn from_weights(
+        arch: &Architecture,
+        device: &Device,
+        weights: &Weights,
+        source: &str,
+    ) -> Result<Self, NnError> {
+        arch.check()?;
+        let specs = arch.tensors();
+        weights::check(weights, &specs, source)?;
+        let (mut params, mut running) = (BTreeMap::new(), BTreeMap::new());
+        for spec in specs {
+            let tensor = &weights[&spec.name];
+            let var = Var::from_slice(&tensor.data, tensor.shape.as_slice(), device)?;
+            if spec.role.is_parameter() { &mut params } else { &mut running }.insert(spec.name, var);
+        }
+        let conv3x3 = Geometry::conv3x3(arch.height, arch.width);
+        let pointwise = Geometry::pointwise(arch.shape().squares());
+        Ok(Network {
+            gather3x3: Gather::new(&conv3x3, device)?,
+            gather1x1: Gather::new(&pointwise, device)?,
+            conv3x3: Arc::new(conv3x3),
+            pointwise: Arc::new(pointwise),
+            arch: arch.clone(),
+            device: device.clone(),
+            kernels: if device.is_cpu() { Kernels::Cpu } else { Kernels::Tensor },
+            params,
+            running,
+        })
+    }
+
+    /// The same network with other kernels; our own need the CPU.
+    ///
+    /// # Errors
+    /// [`NnError::Device`] for our own kernels on another device.
+    pub fn with_kernels(mut self, kernels: Kernels) -> Result<Self, NnError> {
+        if kernels == Kernels::Cpu && !self.device.is_cpu() {
+            let reason = "the CPU kernels need the network in main memory".to_owned();
+            return Err(NnError::Device { name: format!("{:?}", self.device), reason });
+        }
+        self.kernels = kernels;
+        Ok(self)
+    }
+
+    /// A copy that shares nothing with this network.
+    ///
+    /// # Errors
+    /// [`NnError::Candle`] if the copy fails.
+    pub fn copy(&self) -> Result<Self, NnError> {
+        let copy = Network::from_weights(&self.arch, &self.device, &self.weights()?, "copy")?;
+        copy.with_kernels(self.kernels)
+    }
+
+    /// What it is.
+    pub fn architecture(&self) -> &Architecture {
+        &self.arch
+    }
+
+    /// Where it is.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Which kernels it uses.
+    pub fn kernels(&self) -> Kernels {
+        self.kernels
+    }
+
+    /// The trained variables by name.
+    pub fn params(&self) -> &BTreeMap<String, Var> {
+        &self.params
+    }
+
+    /// Running means and variances by name.
+    pub fn running(&self) -> &BTreeMap<String, Var> {
+        &self.running
+    }
+
+    /// All tensors, copied to main memory.
+    ///
+    /// # Errors
+    /// [`NnError::Candle`] if the copy fails.
+    pub fn weights(&self) -> Result<Weights, NnError> {
+        let all = self.params.iter().chain(&self.running);
+        all.map(|(name, var)| Ok((name.clone(), HostTensor::of(var)?))).collect()
+    }
+
+    /// Puts planes, `[rows, squares, planes]` channel-last, on the network's device.
+    ///
+    /// # Errors
+    /// [`NnError::Batch`] if the length does not fit.
+    pub fn input(&self, planes: &[f32]) -> Result<Tensor, NnError> {
+        let shape = self.arch.shape();
+        if planes.is_empty() || planes.len() % shape.inputs() != 0 {
+            let reason = format!("{} numbers are no whole number of inputs of {}", planes.len(), shape.inputs());
+            return Err(NnError::Batch(reason));
+        }
+        let dims = (planes.len() / shape.inputs(), shape.squares(), shape.planes());
+        Ok(Tensor::from_slice(planes, dims, &self.device)?)
+    }
+
+    /// Policy logits `[N, actions]` and value for inputs `[N, squares, planes]`.
+    ///
+    /// The value is `[N, 1]` in -1..1, or the logits of win, draw and loss `[N, 3]`; both are the mover's view.
+    ///
+    /// # Errors
+    /// [`NnError::Candle`] if the input's shape does not fit.
+    pub fn forward(&self, x: &Tensor, mode: Mode) -> Result<(Tensor, Tensor), NnError> {
+        let mut pass = Pass { network: self, mode, stats: Vec::new() };
+        Ok(pass.run(x)?)
+    }
+
+    /// The same in [`Mode::Train`], with the statistics that [`Network::update_running`] takes.
+    ///
+    /// # Errors
+    /// [`NnError::Candle`] if the input's shape does not fit.
+    pub fn forward_train(&self, x: &Tensor) -> Result<(Tensor, Tensor, BatchStats), NnError> {
+        let mut pass = Pass { network: self, mode: Mode::Train, stats: Vec::new() };
+        let (policy, value) = pass.run(x)?;
+        Ok((policy, value, BatchStats { entries: pass.stats, rows: x.dim(0)? * x.dim(1)? }))
+    }
+
+    /// Moves the running statistics a tenth of the way to the batch's (variance unbiased, as PyTorch does).
+    ///
+    /// # Errors
+    /// [`NnError::Candle`] if a tensor operation fails.
+    pub fn update_running(&self, stats: &BatchStats) -> Result<(), NnError> {
+        let unbiased = stats.rows as f64 / (stats.rows.max(2) - 1) as f64;
+        for (norm, mean, var) in &stats.entries {
+            for (name, new, scale) in [("running_mean", mean, 1.0), ("running_var", var, unbiased)] {
+                if let Some(old) = self.running.get(&format!("{norm}.{name}")) {
+                    let old_part = old.affine(1.0 - MOMENTUM, 0.0)?;
+                    old.set(&(old_part + new.affine(MOMENTUM * scale, 0.0)?)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pass<'_> {
+    fn run(&mut self, x: &Tensor) -> candle_core::Result<(Tensor, Tensor)> {
+        let network = self.network;
+        let arch = &network.arch;
+        let shape = arch.shape();
+        let (boards, squares, planes) = x.dims3()?;
+        if squares != shape.squares() || planes != shape.planes() {
+            candle_core::bail!("input is {:?}, expected [N, {}, {}]", x.dims(), shape.squares(), shape.planes());
+        }
+        let mut x = self.conv_norm(Kind::Conv3x3, "stem.conv", "stem.norm", x, None, true)?;
+        for i in 0..arch.blocks {
+            let name = |part: &str| format!("blocks.{i}.{part}");
+            let inner = self.conv_norm(Kind::Conv3x3, &name("conv1"), &name("norm1"), &x, None, true)?;
+            x = if arch.se.is_some() {
+                let z = self.conv_norm(Kind::Conv3x3, &name("conv2"), &name("norm2"), &inner, None, false)?;
+                self.squeeze(&name("se"), &z, &x)?
+            } else {
+                self.conv_norm(Kind::Conv3x3, &name("conv2"), &name("norm2"), &inner, Some(&x), true)?
+            };
+        }
+        let policy = if arch.policy_conv {
+            self.conv_norm(Kind::Conv3x3, "policy.conv", "policy.norm", &x, None, true)?
+        } else {
+            x.clone()
+        };
+        let policy = self.policy_out(&policy)?.reshape((boards, shape.actions()))?;
+        let value = self.conv_norm(Kind::Pointwise, "value.conv", "value.norm", &x, None, true)?;
+        let value = value.reshape((boards, squares * arch.value_channels))?;
+        let value = self.linear("value.fc2", &self.linear("value.fc1", &value)?.relu()?)?;
+        let value = match arch.value {
+            ValueHead::Scalar => value.tanh()?,
+            ValueHead::Wdl => value,
+        };
+        Ok((policy, value))
+    }
+
+    fn tensor(&self, map: &BTreeMap<String, Var>, name: &str) -> candle_core::Result<Tensor> {
+        match (map.get(name), self.mode) {
+            (Some(var), Mode::Train) => Ok(var.as_tensor().clone()),
+            (Some(var), Mode::Eval) => Ok(var.as_detached_tensor()),
+            (None, _) => candle_core::bail!("the network has no tensor `{name}`"),
+        }
+    }
+
+    fn param(&self, name: &str) -> candle_core::Result<Tensor> {
+        self.tensor(&self.network.params, name)
+    }
+
+    fn conv_norm(
+        &mut self,
+        kind: Kind,
+        conv: &str,
+        norm: &str,
+        x: &Tensor,
+        residual: Option<&Tensor>,
+        relu: bool,
+    ) -> candle_core::Result<Tensor> {
+        let network = self.network;
+        let w = self.param(&format!("{conv}.weight"))?;
+        let gamma = self.param(&format!("{norm}.weight"))?;
+        let beta = self.param(&format!("{norm}.bias"))?;
+        let (geometry, gather) = match kind {
+            Kind::Conv3x3 => (&network.conv3x3, &network.gather3x3),
+            Kind::Pointwise => (&network.pointwise, &network.gather1x1),
+        };
+        match (self.mode, network.kernels) {
+            (Mode::Train, Kernels::Cpu) => {
+                let (outputs, inputs) = (w.dim(0)?, w.dim(1)?);
+                let spec = ConvNormSpec { geometry: geometry.clone(), inputs, outputs, relu, eps: EPS };
+                let (y, stats) = ops::conv_norm(spec, x, &w, &gamma, &beta, residual)?;
+                let vector = |v: Vec<f32>| Tensor::from_vec(v, outputs, &network.device);
+                self.stats.push((norm.to_owned(), vector(stats.mean)?, vector(stats.var)?));
+                Ok(y)
+            }
+            (Mode::Train, Kernels::Tensor) => {
+                let z = gather.conv(x, &w)?;
+                let (y, mean, var) = tensor_ops::norm_train(&z, &gamma, &beta, EPS)?;
+                self.stats.push((norm.to_owned(), mean, var));
+                tensor_ops::finish(y, residual, relu)
+            }
+            (Mode::Eval, kernels) => {
+                let mean = self.tensor(&network.running, &format!("{norm}.running_mean"))?;
+                let var = self.tensor(&network.running, &format!("{norm}.running_var"))?;
+                match kernels {
+                    Kernels::Cpu => {
+                        let folded = fold::conv_norm(&w, &gamma, &beta, &mean, &var)?;
+                        eval_conv(geometry, x, &folded.weight, &folded.bias, residual, relu)
+                    }
+                    Kernels::Tensor => {
+                        let z = gather.conv(x, &w)?;
+                        let y = tensor_ops::norm_eval(&z, &gamma, &beta, &mean, &var, EPS)?;
+                        tensor_ops::finish(y, residual, relu)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The gate's `relu(z * sigmoid(fc2(relu(fc1(mean(z))))) + residual)`.
+    fn squeeze(&self, name: &str, z: &Tensor, residual: &Tensor) -> candle_core::Result<Tensor> {
+        let cpu = self.network.kernels == Kernels::Cpu;
+        let mean = if cpu { ops::mean_squares(z)? } else { z.mean(1)? };
+        let hidden = self.linear(&format!("{name}.fc1"), &mean)?.relu()?;
+        let gate = candle_nn::ops::sigmoid(&self.linear(&format!("{name}.fc2"), &hidden)?)?;
+        if cpu {
+            ops::gate(z, &gate, residual)
+        } else {
+            tensor_ops::finish(z.broadcast_mul(&gate.unsqueeze(1)?)?, Some(residual), true)
+        }
+    }
+
+    fn linear(&self, name: &str, x: &Tensor) -> candle_core::Result<Tensor> {
+        let weight = self.param(&format!("{name}.weight"))?;
+        Linear::new(weight, Some(self.param(&format!("{name}.bias"))?)).forward(x)
+    }
+
+    fn policy_out(&self, x: &Tensor) -> candle_core::Result<Tensor> {
+        let network = self.network;
+        let (w, b) = (self.param("policy.out.weight")?, self.param("policy.out.bias")?);
+        match network.kernels {
+            Kernels::Cpu => ops::conv_bias(network.pointwise.clone(), x, &w, &b),
+            Kernels::Tensor => network.gather1x1.conv(x, &w)?.broadcast_add(&b),
+        }
+    }
+}
+
+/// A folded convolution, all cores, no gradient.
+fn eval_conv(
+    geometry: &Geometry,
+    x: &Tensor,
+    w: &[f32],
+    bias: &[f32],
+    residual: Option<&Tensor>,
+    relu: bool,
+) -> candle_core::Result<Tensor> {
+    let (boards, squares, inputs) = x.dims3()?;
+    let outputs = bias.len();
+    let packed = Packing::forward(Isa::best(), geometry.taps(), inputs, outputs, w);
+    let rows = boards_per_group(squares) * squares;
+    let mut y = vec![0.0; boards * squares * outputs];
+    let run = |residual: Option<&[f32]>, y: &mut [f32]| {
+        ops::with_slice(x, |x| {
+            y.par_chunks_mut(rows * outputs).enumerate().for_each(|(i, y)| {
+                let boards = y.len() / (squares * outputs);
+                let x = &x[i * rows * inputs..][..boards * squares * inputs];
+                let residual = residual.map(|r| &r[i * rows * outputs..][..y.len()]);
+                let epilogue = Epilogue { bias: Some(bias), residual, relu };
+                packed.apply(geometry, boards, Rows { data: x, stride: inputs }, epilogue, y);
+            });
+            Ok(())
+        })
+    };
+    match residual {
+        Some(residual) => ops::with_slice(residual, |r| run(Some(r), &mut y))?,
+        None => run(None, &mut y)?,
+    }
+    Tensor::from_vec(y, (boards, squares, outputs), x.device())
+}
+
+#[cfg(test)]
+mod tests;

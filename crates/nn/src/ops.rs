@@ -1,0 +1,41 @@
+//! candle autograd operations over the CPU kernels: convolution with batch norm, convolution with bias, the two halves
+//! of squeeze-and-excitation.
+//!
+//! Each has its own backward pass. A convolution and its norm are one operation because candle pays a zero fill and an
+//! addition for every edge of the graph: half the edges, and the gradient between the two never reaches memory.
+
+mod conv_bias;
+mod conv_norm;
+mod squeeze;
+
+pub(crate) use conv_bias::conv_bias;
+pub(crate) use conv_norm::{ConvNormSpec, conv_norm};
+pub(crate) use squeeze::{gate, gate_board, mean_board, mean_squares};
+
+use candle_core::{CpuStorage, Layout, Result, Storage, Tensor};
+
+/// The numbers of a contiguous f32 argument.
+pub(crate) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&storage.as_slice::<f32>()?[start..end]),
+        None => candle_core::bail!("the operation needs contiguous arguments"),
+    }
+}
+
+/// Calls `f` with the numbers of a tensor that lies in main memory.
+pub(crate) fn with_slice<T>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> Result<T>) -> Result<T> {
+    let tensor = tensor.contiguous()?;
+    let (storage, layout) = tensor.storage_and_layout();
+    match &*storage {
+        Storage::Cpu(storage) => f(slice(storage, layout)?),
+        _ => candle_core::bail!("the operation runs on the CPU only"),
+    }
+}
+
+/// A tensor in main memory.
+pub(crate) fn tensor(data: Vec<f32>, like: &Tensor) -> Result<Tensor> {
+    Tensor::from_vec(data, like.shape(), like.device())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+use super::*;
+
+struct Fixture {
+    root: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        Fixture { root: tempfile::tempdir().unwrap() }
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.root.path().join("data/corpus")
+    }
+
+    fn locks(&self) -> PathBuf {
+        self.root.path().join("locks")
+    }
+
+    fn spec(&self) -> StageSpec {
+        StageSpec {
+            name: "corpus".to_string(),
+            dir: self.dir(),
+            settings: json!({"engine": {"nodes": 500}, "temperature": 0.1_f32}),
+            growable: BTreeMap::from([("games".to_string(), 100)]),
+            inputs: BTreeMap::from([("book".to_string(), "abc".to_string())]),
+            resolved_config: json!({"workers": 2}),
+        }
+    }
+
+    fn open(&self, spec: StageSpec) -> Stage {
+        Stage::open(spec, &self.locks()).unwrap()
+    }
+
+    fn plan(&self, spec: StageSpec) -> Plan {
+        self.open(spec).plan()
+    }
+
+    fn games(&self, games: u64) -> StageSpec {
+        StageSpec { growable: BTreeMap::from([("games".to_string(), games)]), ..self.spec() }
+    }
+
+    /// The folders that were moved aside.
+    fn aside(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.root.path().join("data")) else { return Vec::new() };
+        let mut found: Vec<_> = entries.map(|e| e.unwrap().path()).filter(|p| *p != self.dir()).collect();
+        found.sort();
+        found
+    }
+
+    fn stamp(&self) -> Stamp {
+        read_stamp(&self.dir()).unwrap().unwrap()
+    }
+}
+
+#[test]
+fn fresh_resume_done_extend() {
+    let f = Fixture::new();
+    let stage = f.open(f.spec());
+    assert_eq!(stage.plan(), Plan::Fresh);
+    assert_eq!((f.stamp().status, f.stamp().fingerprint), (Status::Running, None));
+    stage.store().put("shard-00000.parquet", b"x").unwrap();
+    drop(stage);
+
+    let stage = f.open(f.spec());
+    assert_eq!(stage.plan(), Plan::Resume);
+    assert_eq!(stage.store().get("shard-00000.parquet").unwrap(), b"x");
+    stage.finish("f1", json!({"games": 100})).unwrap();
+    drop(stage);
+    let stamp = f.stamp();
+    assert_eq!((stamp.status, stamp.fingerprint.as_deref()), (Status::Done, Some("f1")));
+    assert_eq!(stamp.summary["games"], 100);
+
+    assert_eq!(f.plan(f.spec()), Plan::Done);
+    assert_eq!(f.stamp(), stamp, "a look at a finished stage changes nothing");
+
+    let stage = f.open(f.games(200));
+    assert_eq!(stage.plan(), Plan::Extend);
+    assert_eq!(f.stamp().started, stamp.started);
+    // Killed while extending: the next run goes on, also when it asks for more still.
+    drop(stage);
+    assert_eq!(f.plan(f.games(200)), Plan::Resume);
+    let stage = f.open(f.games(300));
+    assert_eq!(stage.plan(), Plan::Resume);
+    stage.finish("f3", Value::Null).unwrap();
+    drop(stage);
+    assert_eq!(f.plan(f.games(300)), Plan::Done);
+    assert!(f.aside().is_empty());
+    assert!(f.dir().join("shard-00000.parquet").exists());
+    let config: Value = serde_json::from_slice(&fs::read(f.dir().join("config.json")).unwrap()).unwrap();
+    assert_eq!(config["workers"], 2);
+}
+
+#[test]
+fn any_other_change_moves_the_output_aside() {
+    let f = Fixture::new();
+    let changes: [fn(&mut StageSpec); 5] = [
+        |s| s.settings = json!({"engine": {"nodes": 1000}, "temperature": 0.1_f32}),
+        |s| s.inputs = BTreeMap::from([("book".to_string(), "def".to_string())]),
+        |s| s.growable = BTreeMap::from([("games".to_string(), 50)]),
+        |s| s.growable = BTreeMap::from([("games".to_string(), 100), ("extra".to_string(), 1)]),
+        |s| s.name = "selfplay".to_string(),
+    ];
+    for (i, change) in changes.into_iter().enumerate() {
+        let base = f.open(f.spec());
+        base.store().put("content", i.to_string().as_bytes()).unwrap();
+        base.finish("f", Value::Null).unwrap();
+        drop(base);
+        let mut spec = f.spec();
+        change(&mut spec);
+        let stage = f.open(spec);
+        assert_eq!(stage.plan(), Plan::Fresh, "change {i}");
+        assert!(!f.dir().join("content").exists());
+        drop(stage);
+        fs::remove_dir_all(f.dir()).unwrap();
+    }
+    // All five within a second or two, none lost.
+    let aside = f.aside();
+    assert_eq!(aside.len(), 5);
+    let mut contents: Vec<_> = aside.iter().map(|dir| fs::read_to_string(dir.join("content")).unwrap()).collect();
+    contents.sort();
+    assert_eq!(contents, ["0", "1", "2", "3", "4"]);
+    for dir in aside {
+        assert!(dir.file_name().unwrap().to_str().unwrap().starts_with("corpus.20"));
+        assert!(dir.join(STAMP_FILE).exists());
+    }
+}
+
+#[test]
+fn strays_and_broken_stamps_are_moved_aside_and_blank_folders_are_not() {
+    let f = Fixture::new();
+    fs::create_dir_all(f.dir()).unwrap();
+    fs::write(f.dir().join(".DS_Store"), b"").unwrap();
+    fs::write(f.dir().join("stage.json#77000001"), b"{\"sta").unwrap();
+    assert_eq!(f.plan(f.spec()), Plan::Fresh);
+    assert!(f.aside().is_empty());
+    assert!(!f.dir().join("stage.json#77000001").exists());
+
+    fs::write(f.dir().join(STAMP_FILE), b"{\"sta").unwrap();
+    fs::write(f.dir().join("kept"), b"").unwrap();
+    assert_eq!(f.plan(f.spec()), Plan::Fresh);
+    assert!(f.aside()[0].join("kept").exists());
+
+    fs::remove_file(f.dir().join(STAMP_FILE)).unwrap();
+    assert_eq!(f.plan(f.spec()), Plan::Fresh);
+    assert_eq!(f.aside().len(), 2);
+}
+
+#[test]
+fn a_kill_at_any_moment_of_opening_leaves_fresh_or_resume() {
+    // Every prefix of what opening writes, in its order: nothing, folder, torn temporary, stamp, configuration.
+    let f = Fixture::new();
+    for state in 0..5 {
+        let _ = fs::remove_dir_all(f.root.path().join("data"));
+        let template = Fixture::new();
+        let mut spec = f.spec();
+        spec.dir = template.dir();
+        drop(Stage::open(spec, &template.locks()).unwrap());
+        if state >= 1 {
+            fs::create_dir_all(f.dir()).unwrap();
+        }
+        if state >= 2 {
+            fs::write(f.dir().join("stage.json#1000000"), b"{").unwrap();
+        }
+        if state >= 3 {
+            fs::copy(template.dir().join(STAMP_FILE), f.dir().join(STAMP_FILE)).unwrap();
+        }
+        if state >= 4 {
+            fs::write(f.dir().join("config.json#1000001"), b"{").unwrap();
+        }
+        assert_eq!(f.plan(f.spec()), if state < 3 { Plan::Fresh } else { Plan::Resume }, "state {state}");
+        assert!(f.aside().is_empty());
+        assert!(f.dir().join(CONFIG_FILE).exists());
+    }
+}
+
+#[test]
+fn seconds_add_up_over_runs() {
+    let f = Fixture::new();
+    for _ in 0..3 {
+        let stage = f.open(f.spec());
+        thread::sleep(Duration::from_millis(20));
+        drop(stage);
+    }
+    let stage = f.open(f.spec());
+    assert!(stage.seconds() >= 0.06);
+    stage.finish("f", Value::Null).unwrap();
+    drop(stage);
+    let done = f.stamp().seconds;
+    assert!(done >= 0.06);
+    assert_eq!(f.open(f.spec()).seconds(), done);
+}
+
+#[test]
+fn a_second_run_is_refused() {
+    let f = Fixture::new();
+    let first = f.open(f.spec());
+    let text = Stage::open(f.spec(), &f.locks()).unwrap_err().to_string();
+    assert!(text.contains("corpus is in use by this process"), "{text}");
+    drop(first);
+    f.open(f.spec());
+}
+
+#[test]
+fn ranges_share_a_stage() {
+    let f = Fixture::new();
+    let open = |range| Stage::open_range(f.spec(), &f.locks(), range);
+    let a = open(0..4).unwrap();
+    let b = open(4..8).unwrap();
+    assert_eq!((a.plan(), b.plan()), (Plan::Fresh, Plan::Resume));
+    assert!(matches!(open(3..5), Err(StageError::Lock(LockError::Held { .. }))));
+    assert!(matches!(Stage::open(f.spec(), &f.locks()), Err(StageError::Lock(LockError::Held { .. }))));
+    let mut other = f.spec();
+    other.settings = json!({});
+    let text = Stage::open_range(other, &f.locks(), 8..9).unwrap_err().to_string();
+    assert!(text.contains("settings.engine.nodes: 500 -> absent"), "{text}");
+    b.finish("f", Value::Null).unwrap();
+    drop(a);
+    drop(b);
+    assert_eq!(f.plan(f.spec()), Plan::Done);
+}
+
+#[test]
+fn a_linked_folder_stays_on_its_disk() {
+    let f = Fixture::new();
+    let far = f.root.path().join("far/corpus");
+    fs::create_dir_all(&far).unwrap();
+    fs::create_dir_all(f.root.path().join("data")).unwrap();
+    std::os::unix::fs::symlink(&far, f.dir()).unwrap();
+    f.open(f.spec()).store().put("x", b"x").unwrap();
+    let mut spec = f.spec();
+    spec.settings = json!(1);
+    assert_eq!(f.plan(spec), Plan::Fresh);
+    assert!(far.join(STAMP_FILE).exists() && !far.join("x").exists());
+    assert!(f.dir().symlink_metadata().unwrap().is_symlink());
+}

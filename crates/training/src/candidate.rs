@@ -1,0 +1,151 @@
+//! The `train` step of an iteration: a candidate from the best network, recent self-play and a share of the corpus.
+
+use dataset::{LoaderSpec, PolicyTarget, Source, Split, TargetSpec};
+use games::Game;
+use nn::{Best, Checkpoint, Schedule, Trainer};
+use pipeline::{Metrics, Progress, Stage, StageSpec};
+use serde_json::json;
+
+use crate::Result;
+use crate::course::{Course, Ended, Place, info, trainer_config};
+use crate::profile::content;
+use crate::stages::{NetworkRef, Stages, fingerprint, finished};
+use crate::window::Window;
+
+/// What is to be trained, on what, from where.
+pub(crate) struct Candidate<'a> {
+    stages: Stages<'a>,
+    iteration: u32,
+    window: Window,
+    start: NetworkRef,
+    /// The corpus' fingerprint, where there is a corpus and it has a share.
+    corpus: Option<String>,
+}
+
+impl<'a> Candidate<'a> {
+    pub(crate) fn new(stages: Stages<'a>, iteration: u32, window: Window, start: NetworkRef) -> Result<Self> {
+        let wanted = stages.profile.train.teacher_share > 0.0;
+        let corpus = if wanted { finished(&stages.layout.corpus())?.map(|s| fingerprint(&s)) } else { None };
+        Ok(Candidate { stages, iteration, window, start, corpus })
+    }
+
+    /// The stamp of the step.
+    pub(crate) fn spec<G: Game>(&self) -> StageSpec {
+        let profile = self.stages.profile;
+        let settings = json!({
+            "game": G::NAME,
+            "seed": profile.seed,
+            "iteration": self.iteration,
+            "net": profile.net,
+            "train": content(&profile.train, &["checkpoint_steps"]),
+        });
+        let mut inputs = self.window.inputs.clone();
+        inputs.insert("start".to_owned(), self.start.fingerprint.clone());
+        inputs.extend(self.corpus.clone().map(|c| ("corpus".to_owned(), c)));
+        let dir = self.stages.layout.iteration(self.iteration, "train");
+        self.stages.spec(&format!("refine/iter_{:04}/train", self.iteration), dir, settings, inputs)
+    }
+
+    /// Optimizer steps: as configured, but no new position is used more often than `max_reuse` says.
+    fn steps(&self) -> u64 {
+        let config = &self.stages.profile.train;
+        if config.max_reuse <= 0.0 {
+            return config.steps;
+        }
+        let own = config.batch as f64 * self.self_play_share();
+        config.steps.min((config.max_reuse * self.window.new_positions as f64 / own).ceil() as u64).max(1)
+    }
+
+    fn self_play_share(&self) -> f64 {
+        if self.corpus.is_some() { 1.0 - self.stages.profile.train.teacher_share } else { 1.0 }
+    }
+
+    /// Trains, or records why not.
+    pub(crate) fn run<G: Game>(&self, stage: &Stage) -> Result<()> {
+        let profile = self.stages.profile;
+        let config = &profile.train;
+        if self.window.positions < config.replay_minimum {
+            let why =
+                format!("{} positions, below train.replay_minimum = {}", self.window.positions, config.replay_minimum);
+            pipeline::say!("train {}: skipped: {why}", self.iteration);
+            return Ok(stage.finish("skipped", json!({ "skipped": why }))?);
+        }
+        let device = nn::select_device(&profile.device)?;
+        let architecture = profile.architecture(G::SHAPE);
+        let settings = trainer_config(config.weight_decay, config.clip_norm, config.value_weight, 0.0);
+        let store = stage.store();
+        let (trainer, place) = match Checkpoint::find(store)? {
+            Some(saved) => {
+                let place = serde_json::from_value(saved.info.loader.clone()).unwrap_or_default();
+                (saved.trainer(&device, settings)?, place)
+            }
+            None => {
+                let start = self.start.checkpoint(&architecture)?.best_network(&device)?;
+                (Trainer::new(start, settings)?, Place::default())
+            }
+        };
+        let steps = self.steps();
+        let name = format!("train {}", self.iteration);
+        let mut course = Course {
+            stages: self.stages,
+            store,
+            trainer,
+            schedule: Schedule::new(config.learning_rate, config.learning_rate / 10.0, steps),
+            place,
+            checkpoint_steps: config.checkpoint_steps,
+            info: info(profile, self.iteration, &self.window.inputs.values().cloned().collect::<Vec<_>>().join(" ")),
+            metrics: Metrics::open(stage.dir())?,
+            progress: Progress::new(&name, Some(steps)),
+        };
+        let remember = |place: &Place| serde_json::to_value(place).unwrap_or_default();
+        while course.train_epoch::<G>(self.loader(course.place.epoch), &remember)? == Ended::Epoch {
+            course.place.epoch += 1;
+            course.place.batch = 0;
+        }
+        course.save(Best::Candidate, &remember)?;
+        course.progress.finish("done");
+        let (policy, value) = course.place.last.mean();
+        let weights = Checkpoint::load(store)?.fingerprint();
+        let place = &course.place;
+        let summary = json!({
+            "steps": place.step,
+            "positions": place.positions,
+            "positions_per_second": place.positions as f64 / place.seconds.max(1e-9),
+            "policy_loss": policy,
+            "value_loss": value,
+        });
+        Ok(stage.finish(&weights, summary)?)
+    }
+
+    fn loader(&self, epoch: u64) -> LoaderSpec {
+        let (profile, config) = (self.stages.profile, &self.stages.profile.train);
+        let own = Source {
+            share: self.self_play_share(),
+            newest_positions: Some(config.replay_window),
+            // The window lists the newest first, a source the oldest.
+            ..Source::new(self.window.dirs.iter().rev().cloned())
+        };
+        let mut sources = vec![own];
+        if self.corpus.is_some() {
+            sources.push(Source { share: config.teacher_share, ..Source::new([self.stages.layout.corpus()]) });
+        }
+        LoaderSpec {
+            sources,
+            where_sql: None,
+            seed: profile.seed ^ u64::from(self.iteration) << 32,
+            epoch,
+            batch: config.batch,
+            pool: config.pool,
+            targets: TargetSpec {
+                value_lambda: config.value_lambda,
+                score_scale: profile.pretrain.score_scale,
+                policy: PolicyTarget::Visits,
+            },
+            split: Split::default(),
+            drop_duplicates: false,
+            augment: true,
+            on_bad: profile.on_bad_shard.into(),
+            threads: profile.threads,
+        }
+    }
+}

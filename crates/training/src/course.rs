@@ -1,0 +1,233 @@
+//! A course of training: batches of a loader through a trainer under a schedule, with checkpoints from which a killed run
+//! goes on in the middle of an epoch. Pre-training and refinement are both courses.
+//!
+//! The loader is a function of seed and epoch, so that a course resumes by skipping the batches it has had.
+
+use std::time::{Duration, Instant};
+
+use dataset::{Batch, Loader, LoaderSpec};
+use games::Game;
+use nn::{
+    BatchView, Best, Checkpoint, CheckpointInfo, EvalReport, Network, OptimizerConfig, Schedule, Trainer, TrainerConfig,
+};
+use pipeline::{Metrics, Progress, Store};
+use serde::{Deserialize, Serialize};
+
+use crate::profile::Profile;
+use crate::stages::Stages;
+use crate::{Error, Result};
+
+/// A kill costs at most this much training, whatever `checkpoint_steps` says.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
+/// Steps between two lines of metrics.
+const METRICS_STEPS: u64 = 20;
+
+/// Where a course stands; saved in the checkpoint.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// The epoch in hand, from 0.
+    pub(crate) epoch: u64,
+    /// Batches of it that have been trained on.
+    pub(crate) batch: u64,
+    /// Optimizer steps in all.
+    pub(crate) step: u64,
+    /// Seconds spent in steps.
+    pub(crate) seconds: f64,
+    /// Positions trained on, with repetitions.
+    pub(crate) positions: u64,
+    /// Sums of the losses since the last line of metrics, and their number.
+    pub(crate) recent: Losses,
+    /// The same of the last line of metrics.
+    pub(crate) last: Losses,
+}
+
+/// Means of recent losses.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Losses {
+    pub(crate) policy: f64,
+    pub(crate) value: f64,
+    pub(crate) steps: u64,
+}
+
+impl Losses {
+    pub(crate) fn mean(&self) -> (f64, f64) {
+        let n = self.steps.max(1) as f64;
+        (self.policy / n, self.value / n)
+    }
+}
+
+/// What a course is made of.
+pub(crate) struct Course<'a> {
+    pub(crate) stages: Stages<'a>,
+    pub(crate) store: &'a Store,
+    pub(crate) trainer: Trainer,
+    pub(crate) schedule: Schedule,
+    pub(crate) place: Place,
+    pub(crate) checkpoint_steps: u64,
+    /// What a checkpoint says beside the weights.
+    pub(crate) info: CheckpointInfo,
+    pub(crate) metrics: Metrics,
+    pub(crate) progress: Progress,
+}
+
+/// How an epoch ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    /// The loader had no more.
+    Epoch,
+    /// The schedule's last step is done.
+    Schedule,
+}
+
+impl Course<'_> {
+    /// Trains to the end of the epoch in hand, or of the schedule.
+    ///
+    /// `state` is asked for what the caller wants to find in the checkpoint when it resumes.
+    pub(crate) fn train_epoch<G: Game>(
+        &mut self,
+        spec: LoaderSpec,
+        state: &dyn Fn(&Place) -> serde_json::Value,
+    ) -> Result<Ended> {
+        let mut loader = Loader::<G>::new(spec)?;
+        warn(&loader.warnings());
+        self.skip(&mut loader)?;
+        let mut saved = Instant::now();
+        while self.place.step < self.schedule.total {
+            if self.stages.stop.requested() {
+                self.save(Best::Keep, state)?;
+                self.stages.stop.check()?;
+            }
+            let started = Instant::now();
+            let Some(batch) = loader.next()? else { return Ok(Ended::Epoch) };
+            let lr = self.schedule.lr(self.place.step);
+            let report = self.trainer.step(&view(&batch), lr)?;
+            let place = &mut self.place;
+            place.seconds += started.elapsed().as_secs_f64();
+            place.batch += 1;
+            place.step += 1;
+            place.positions += batch.rows as u64;
+            place.recent.policy += report.policy_loss;
+            place.recent.value += report.value_loss;
+            place.recent.steps += 1;
+            if place.step.is_multiple_of(METRICS_STEPS) {
+                self.log(lr, report.grad_norm)?;
+            }
+            if self.place.step.is_multiple_of(self.checkpoint_steps.max(1)) || saved.elapsed() > CHECKPOINT_EVERY {
+                self.save(Best::Keep, state)?;
+                saved = Instant::now();
+            }
+        }
+        Ok(Ended::Schedule)
+    }
+
+    /// Goes to the batch in hand, looking for a stop request now and then.
+    fn skip<G: Game>(&self, loader: &mut Loader<G>) -> Result<()> {
+        let mut left = self.place.batch;
+        while left > 0 {
+            self.stages.stop.check()?;
+            let some = left.min(16);
+            loader.skip(some)?;
+            left -= some;
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, lr: f64, grad_norm: f64) -> Result<()> {
+        let (policy, value) = self.place.recent.mean();
+        self.place.last = std::mem::take(&mut self.place.recent);
+        let rate = self.place.positions as f64 / self.place.seconds.max(1e-9);
+        self.metrics.log(
+            self.place.step,
+            &[
+                ("train/policy_loss", policy),
+                ("train/value_loss", value),
+                ("train/learning_rate", lr),
+                ("train/grad_norm", grad_norm),
+                ("train/positions_per_second", rate),
+            ],
+        )?;
+        let note = format!("policy {policy:.3}, value {value:.3}, {rate:.0} positions/s");
+        self.progress.set(self.place.step, &note);
+        Ok(())
+    }
+
+    /// Writes a checkpoint of the candidate with optimizer and place.
+    pub(crate) fn save(&mut self, best: Best<'_>, state: &dyn Fn(&Place) -> serde_json::Value) -> Result<()> {
+        self.info.loader = state(&self.place);
+        Checkpoint::save_trainer(self.store, &self.trainer, best, &self.info)?;
+        Ok(())
+    }
+
+    /// Losses and accuracies over all batches of a loader.
+    pub(crate) fn validate<G: Game>(&mut self, spec: LoaderSpec) -> Result<EvalReport> {
+        let mut loader = Loader::<G>::new(spec)?;
+        let mut total = EvalReport::default();
+        while let Some(batch) = loader.next()? {
+            self.stages.stop.check()?;
+            total.add(&self.trainer.evaluate(&view(&batch))?);
+        }
+        Ok(total)
+    }
+}
+
+/// Says what a reader skipped.
+pub(crate) fn warn(warnings: &[String]) {
+    for warning in warnings {
+        pipeline::say!("warning: {warning}");
+    }
+}
+
+/// A loader's batch as the network takes it.
+pub(crate) fn view(batch: &Batch) -> BatchView<'_> {
+    BatchView {
+        rows: batch.rows,
+        planes: &batch.planes,
+        legal_offsets: &batch.legal_offsets,
+        legal: &batch.legal,
+        target: &batch.target,
+        value: &batch.value,
+        value_weight: &batch.value_weight,
+    }
+}
+
+/// What the trainer is told by a stage's settings.
+pub(crate) fn trainer_config(weight_decay: f64, clip: f64, value_factor: f64, ema: f64) -> TrainerConfig {
+    let optimizer = OptimizerConfig { weight_decay, clip, ..OptimizerConfig::default() };
+    TrainerConfig { optimizer, value_factor, ema: (ema > 0.0).then_some(ema) }
+}
+
+/// What every checkpoint of a run says.
+pub(crate) fn info(profile: &Profile, iteration: u32, data: &str) -> CheckpointInfo {
+    CheckpointInfo {
+        iteration: u64::from(iteration),
+        config: serde_json::to_value(profile).unwrap_or_default(),
+        data_fingerprint: data.to_owned(),
+        ..CheckpointInfo::default()
+    }
+}
+
+/// Writes a checkpoint of random weights from the run's seed; the weights' fingerprint.
+pub(crate) fn save_untrained<G: Game>(profile: &Profile, store: &Store) -> Result<String> {
+    let network = Network::new(&profile.architecture(G::SHAPE), &nn::select_device(&profile.device)?, profile.seed)?;
+    Checkpoint::save_network(store, &network, Best::Candidate, &info(profile, 0, ""))?;
+    Ok(Checkpoint::load(store)?.fingerprint())
+}
+
+/// The batches of an epoch, counted by reading it through once. Stops early on request.
+pub(crate) fn count_batches<G: Game>(stages: Stages<'_>, spec: LoaderSpec) -> Result<u64> {
+    let dir = spec.sources[0].dirs[0].clone();
+    let mut loader = Loader::<G>::new(spec)?;
+    let mut batches = 0;
+    loop {
+        stages.stop.check()?;
+        let some = loader.skip(16)?;
+        batches += some;
+        if some < 16 {
+            break;
+        }
+    }
+    if batches == 0 {
+        return Err(Error::NoPositions { path: dir, hint: "check pretrain.where, pretrain.holdout and corpus.games" });
+    }
+    Ok(batches)
+}

@@ -1,0 +1,162 @@
+//! Measuring: the best network in a match against the engine, a reference player or another network.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use arena::{MatchSpec, OpeningSource};
+use games::{Chess, Game, Rng};
+use pipeline::{Stage, StageSpec, Stop};
+
+use crate::matches::{Contender, play};
+use crate::profile::{EvalConfig, Layout, Profile, content};
+use crate::refine::{best_network, untrained};
+use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
+use crate::teacher::engine_spec;
+use crate::{Error, Result};
+
+/// What a match measured.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct EvalReport {
+    /// Our score in 0..1 over the games with a result; 0 if there is none.
+    pub score: f64,
+    /// The report as text, with the opponent's version and both limits.
+    pub text: String,
+}
+
+/// Plays the `eval` stage with `network`, or the run's best network.
+///
+/// # Errors
+/// No network yet, an opponent that cannot play, an engine that refuses its `UCI_Elo`, or a stop request.
+pub fn evaluate<G: Game>(
+    profile: &Profile,
+    layout: &Layout,
+    network: Option<&Path>,
+    stop: &Stop,
+) -> Result<EvalReport> {
+    let stages = Stages { profile, layout, stop };
+    let network = match network {
+        Some(dir) => NetworkRef::at(dir)?,
+        None => best_network::<G>(stages)?,
+    };
+    run::<G>(stages, &network, layout.eval(), 0)
+}
+
+/// Plays or reads a match against the evaluation's opponent.
+pub(crate) fn run<G: Game>(
+    stages: Stages<'_>,
+    network: &NetworkRef,
+    dir: PathBuf,
+    generation: u32,
+) -> Result<EvalReport> {
+    let (profile, config) = (stages.profile, &stages.profile.eval);
+    let opponent = Opponent::find::<G>(stages)?;
+    let spec = stage_spec::<G>(stages, network, &opponent, dir.clone(), generation);
+    let Some(stage) = locked_stage(spec, stages.layout, None)? else {
+        let stamp = required(dir, "the match", "eval")?;
+        return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("eval"));
+    };
+    let ours = Contender::network::<G>(profile, network, &network.name(), config.simulations)?;
+    let theirs = opponent.contender::<G>(stages)?;
+    let report = play::<G>(&match_spec::<G>(stages, generation), &ours, &theirs, &stage, stages.stop)?;
+    let report = EvalReport { score: report.score.unwrap_or(0.0), text: report.to_string() };
+    finish(&stage, &report)?;
+    Ok(report)
+}
+
+fn finish(stage: &Stage, report: &EvalReport) -> Result<()> {
+    let summary = serde_json::to_value(report).unwrap_or_default();
+    stage.finish(&pipeline::content_hash(&summary), summary)?;
+    Ok(())
+}
+
+fn stage_spec<G: Game>(
+    stages: Stages<'_>,
+    network: &NetworkRef,
+    opponent: &Opponent,
+    dir: PathBuf,
+    generation: u32,
+) -> StageSpec {
+    let profile = stages.profile;
+    let settings = serde_json::json!({
+        "game": G::NAME,
+        "seed": profile.seed,
+        "eval": content(&profile.eval, &["games", "concurrency"]),
+        "search": profile.search,
+        "engine": matches!(opponent, Opponent::Engine).then_some(&profile.engine),
+    });
+    let mut inputs = BTreeMap::from([("network".to_owned(), network.fingerprint.clone())]);
+    if let Opponent::Network(other) = opponent {
+        inputs.insert("opponent".to_owned(), other.fingerprint.clone());
+    }
+    let name = if generation == 0 { "eval".to_owned() } else { format!("refine/iter_{generation:04}/eval") };
+    let mut spec = stages.spec(&name, dir, settings, inputs);
+    spec.growable.insert("games".to_owned(), u64::from(profile.eval.games));
+    spec
+}
+
+fn match_spec<G: Game>(stages: Stages<'_>, generation: u32) -> MatchSpec {
+    let (profile, config) = (stages.profile, &stages.profile.eval);
+    let mut spec = MatchSpec::new("eval", u64::from(config.games), profile.seed ^ Rng::part("eval"));
+    spec.openings = openings::<G>(config);
+    spec.concurrency = if config.concurrency > 0 { config.concurrency } else { profile.cores() };
+    spec.max_plies = config.max_plies;
+    spec.generation = generation;
+    spec
+}
+
+fn openings<G: Game>(config: &EvalConfig) -> OpeningSource {
+    match (G::NAME, config.book.as_str()) {
+        (_, book) if !book.is_empty() => OpeningSource::Book { path: book.into(), plies: None },
+        (Chess::NAME, _) => OpeningSource::Builtin {},
+        _ if config.random_plies == 0 => OpeningSource::Start {},
+        _ => OpeningSource::Random { plies: config.random_plies as u16 },
+    }
+}
+
+/// The opponent that a profile names.
+enum Opponent {
+    Engine,
+    Reference,
+    Random,
+    Network(NetworkRef),
+}
+
+impl Opponent {
+    fn find<G: Game>(stages: Stages<'_>) -> Result<Self> {
+        let config = &stages.profile.eval;
+        let unfit = |reason: &str| Err(Error::Opponent(config.opponent.clone(), reason.to_owned()));
+        match config.opponent.as_str() {
+            "engine" if G::NAME != Chess::NAME => unfit("UCI engines play chess only; use \"reference\""),
+            "engine" => Ok(Opponent::Engine),
+            "reference" if G::reference().is_none() => unfit("chess has no reference player; use \"engine\""),
+            "reference" => Ok(Opponent::Reference),
+            "random" => Ok(Opponent::Random),
+            "untrained" => Ok(Opponent::Network(untrained::<G>(stages)?)),
+            "pretrained" => {
+                let dir = stages.layout.pretrain();
+                let stamp = required(dir.clone(), "the pre-trained network", "pretrain")?;
+                Ok(Opponent::Network(NetworkRef { dir, fingerprint: fingerprint(&stamp) }))
+            }
+            path if Path::new(path).is_dir() => Ok(Opponent::Network(NetworkRef::at(path.as_ref())?)),
+            _ => unfit("expected engine, reference, random, untrained, pretrained or a checkpoint folder"),
+        }
+    }
+
+    fn contender<G: Game>(&self, stages: Stages<'_>) -> Result<Contender> {
+        let (profile, config) = (stages.profile, &stages.profile.eval);
+        Ok(match self {
+            Opponent::Reference => Contender::Reference,
+            Opponent::Random => Contender::Random,
+            Opponent::Network(network) => {
+                Contender::network::<G>(profile, network, &network.name(), config.simulations)?
+            }
+            Opponent::Engine => {
+                let mut spec = engine_spec(&profile.engine, stages.stop)?;
+                if config.elo > 0 {
+                    spec = spec.option("UCI_LimitStrength", "true").option("UCI_Elo", &config.elo.to_string());
+                }
+                Contender::Engine { spec, limit: config.limit }
+            }
+        })
+    }
+}

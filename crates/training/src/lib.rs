@@ -1,0 +1,121 @@
+//! The stages: a teacher's corpus, supervised training, self-play, refinement and measuring.
+//!
+//! Each stage reads files and writes files, knows from a stamp whether it is done, and continues where it was killed.
+//! The executables only parse arguments and call [`corpus`], [`pretrain`], [`refine`] or [`evaluate`].
+#![forbid(unsafe_code)]
+
+mod candidate;
+mod course;
+mod evaluate;
+mod gate;
+mod matches;
+mod production;
+mod profile;
+mod refine;
+mod report;
+mod selfplay;
+mod stages;
+mod supervised;
+mod teacher;
+mod window;
+
+pub use evaluate::{EvalReport, evaluate};
+pub use production::{Production, Tally};
+pub use profile::{
+    Adjudicate, CorpusConfig, EngineConfig, EvalConfig, GateConfig, Layout, Mistakes, OnBadShard, OnReject, Plies,
+    PretrainConfig, Profile, RefineConfig, SelfplayConfig, SettingError, TrainConfig,
+};
+pub use refine::{RefineReport, Step, refine};
+pub use report::run_report;
+pub use supervised::{EpochReport, PretrainReport, pretrain};
+pub use teacher::{CorpusReport, corpus, teacher_spec};
+
+/// What can go wrong in a stage.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Only chess has a teacher.
+    #[error("there is no UCI engine that teaches {0}: set refine.init = \"random\" and start with `make refine`")]
+    NoTeacher(String),
+    /// A file could not be read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Too many games are copies.
+    #[error(
+        "{:.1} % of the games are copies of another, more than corpus.max_duplicates = {limit}: raise corpus.random_plies or use a book",
+        rate * 100.0
+    )]
+    Duplicates {
+        /// Fraction of copies.
+        rate: f64,
+        /// The accepted fraction.
+        limit: f64,
+    },
+    /// An earlier stage has not been run.
+    #[error("{what} is missing at {}: run `make {stage}` first", path.display())]
+    Missing {
+        /// What is needed.
+        what: &'static str,
+        /// Where it was looked for.
+        path: std::path::PathBuf,
+        /// The stage that makes it.
+        stage: &'static str,
+    },
+    /// A dataset with nothing to train on.
+    #[error("{} has no position to train on: {hint}", path.display())]
+    NoPositions {
+        /// The dataset.
+        path: std::path::PathBuf,
+        /// What to change.
+        hint: &'static str,
+    },
+    /// An opponent that this game does not have.
+    #[error("eval.opponent = `{0}`: {1}")]
+    Opponent(String, String),
+    /// A stamp of another version.
+    #[error("the summary of `{0}` in its stage.json cannot be read: move the folder aside and run the stage again")]
+    Summary(&'static str),
+    /// A thread of the stage panicked.
+    #[error("a worker thread died; this is a fault of the program, please report it with the lines above")]
+    Worker,
+    /// A setting cannot be followed.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The user asked the program to stop.
+    #[error(transparent)]
+    Interrupted(#[from] pipeline::Interrupted),
+    /// A stage could not be opened.
+    #[error(transparent)]
+    Stage(#[from] pipeline::StageError),
+    /// Files could not be written.
+    #[error(transparent)]
+    Store(#[from] pipeline::StoreError),
+    /// Metrics could not be written.
+    #[error(transparent)]
+    Metrics(#[from] pipeline::MetricsError),
+    /// A dataset failed.
+    #[error(transparent)]
+    Dataset(#[from] dataset::DatasetError),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] uci::EngineError),
+    /// The network failed.
+    #[error(transparent)]
+    Network(#[from] nn::NnError),
+    /// The search failed.
+    #[error(transparent)]
+    Search(#[from] search::SearchError),
+    /// A player failed.
+    #[error(transparent)]
+    Player(#[from] search::PlayerError),
+    /// A match failed.
+    #[error(transparent)]
+    Arena(#[from] arena::ArenaError),
+}
+
+/// A stage's result.
+pub type Result<T> = std::result::Result<T, Error>;

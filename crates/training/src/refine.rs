@@ -1,0 +1,264 @@
+//! The refinement loop: self-play, training, gate, and which network is the best.
+//!
+//! Nothing but the stamps on disk says how far the loop is and which network is best: both follow from reading the
+//! iterations in order, so a kill cannot leave them wrong.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use games::Game;
+use pipeline::{Stage, StageSpec, Stamp, Stop};
+
+use crate::candidate::Candidate;
+use crate::course;
+use crate::profile::{Layout, OnReject, Profile};
+use crate::selfplay::SelfplayReport;
+use crate::stages::{NetworkRef, Stages, fingerprint, finished, is_done, locked_stage, required};
+use crate::window::Window;
+use crate::{Error, Result, evaluate, gate, selfplay};
+
+/// One of the three executables of an iteration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Games of the best network.
+    Selfplay,
+    /// A candidate.
+    Train,
+    /// The match between them.
+    Gate,
+}
+
+/// How far the loop is.
+#[derive(Clone, Debug, Default)]
+pub struct RefineReport {
+    /// A line per iteration.
+    pub lines: Vec<String>,
+    /// The folder of the best network.
+    pub best: std::path::PathBuf,
+}
+
+impl std::fmt::Display for RefineReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for line in &self.lines {
+            writeln!(f, "{line}")?;
+        }
+        write!(f, "refine: the best network is {}", self.best.display())
+    }
+}
+
+/// Runs the loop to `refine.num_iterations`, or one step `only` of the next iteration in which it is not done.
+///
+/// # Errors
+/// A missing earlier stage, whatever a step fails with, or a stop request.
+pub fn refine<G: Game>(profile: &Profile, layout: &Layout, only: Option<Step>, stop: &Stop) -> Result<RefineReport> {
+    let stages = Stages { profile, layout, stop };
+    let mut place = Place { best: initial::<G>(stages)?, start: None };
+    let mut report = RefineReport { best: place.best.dir.clone(), ..RefineReport::default() };
+    for iteration in 1..=profile.refine.num_iterations {
+        let done = Iteration { stages, number: iteration, only }.run::<G>(&mut place, &mut report)?;
+        report.best.clone_from(&place.best.dir);
+        if !done {
+            return Ok(report);
+        }
+    }
+    if let Some(step) = only {
+        report
+            .lines
+            .push(format!("{step:?}: nothing to do, all {} iterations are done", profile.refine.num_iterations));
+    }
+    Ok(report)
+}
+
+/// Where the loop stands between two iterations.
+struct Place {
+    best: NetworkRef,
+    /// What training goes on from, where that is not the best network.
+    start: Option<NetworkRef>,
+}
+
+impl Place {
+    /// Reads a gate's verdict.
+    fn advance(&mut self, gate: &Stamp, candidate: &NetworkRef, on_reject: OnReject) {
+        if gate.summary["accepted"].as_bool() == Some(true) {
+            self.best = candidate.clone();
+            self.start = None;
+        } else if gate.summary["skipped"].is_null() {
+            self.start = (on_reject == OnReject::Candidate).then(|| candidate.clone());
+        }
+    }
+}
+
+struct Iteration<'a> {
+    stages: Stages<'a>,
+    number: u32,
+    only: Option<Step>,
+}
+
+impl Iteration<'_> {
+    /// Runs what is left of the iteration; false if the caller should go no further.
+    fn run<G: Game>(&self, place: &mut Place, report: &mut RefineReport) -> Result<bool> {
+        let (stages, i) = (self.stages, self.number);
+        let layout = stages.layout;
+
+        let spec = selfplay::spec::<G>(stages, i, &place.best);
+        let ran = self.step(Step::Selfplay, spec, report, |stage| {
+            let played = selfplay::selfplay::<G>(stages, stage, i, &place.best)?;
+            warn_of_collapse(i, &played);
+            let fingerprint = dataset::Dataset::open(&[stage.dir().to_owned()], dataset::OnBad::Stop)?.fingerprint();
+            stage.finish(&fingerprint, serde_json::to_value(&played).unwrap_or_default())?;
+            Ok(())
+        })?;
+        if let Some(go_on) = ran {
+            return Ok(go_on);
+        }
+
+        let window = Window::ending_at(layout, i, stages.profile.train.replay_window)?;
+        let start = place.start.clone().unwrap_or_else(|| place.best.clone());
+        let plan = Candidate::new(stages, i, window, start)?;
+        let ran = self.step(Step::Train, plan.spec::<G>(), report, |stage| plan.run::<G>(stage))?;
+        if let Some(go_on) = ran {
+            return Ok(go_on);
+        }
+        let trained = required(layout.iteration(i, "train"), "the candidate", "train")?;
+        let candidate = NetworkRef { dir: layout.iteration(i, "train"), fingerprint: fingerprint(&trained) };
+
+        let spec = gate::spec::<G>(stages, i, &candidate, &place.best);
+        let threshold = stages.profile.gate.threshold;
+        let ran = self.step(Step::Gate, spec, report, |stage| {
+            let summary = if trained.summary["skipped"].is_null() {
+                let played = gate::gate::<G>(stages, stage, i, &candidate, &place.best)?;
+                let accepted = gate::accepts(&played, threshold);
+                pipeline::say!("gate {i}: {}\n{played}", if accepted { "accepted" } else { "refused" });
+                serde_json::json!({ "accepted": accepted, "score": played.score, "threshold": threshold, "text": played.to_string() })
+            } else {
+                serde_json::json!({ "accepted": false, "skipped": trained.summary["skipped"] })
+            };
+            Ok(stage.finish(&pipeline::content_hash(&summary), summary)?)
+        })?;
+        let stamp = required(layout.iteration(i, "gate"), "the gate", "gate")?;
+        place.advance(&stamp, &candidate, stages.profile.gate.on_reject);
+        report.lines.push(line(i, layout, &stamp)?);
+        if let Some(go_on) = ran {
+            return Ok(go_on);
+        }
+
+        let interval = stages.profile.refine.eval_interval;
+        if self.only.is_none() && interval > 0 && i.is_multiple_of(interval) {
+            let played = evaluate::run::<G>(stages, &place.best, layout.iteration(i, "eval"), i)?;
+            report.lines.push(format!("iteration {i}: {}", played.text));
+        }
+        Ok(true)
+    }
+
+    /// Runs a step if it is not done. `Some(false)` ends the loop: the step asked for has run, or it waits for this one.
+    fn step(
+        &self,
+        step: Step,
+        spec: StageSpec,
+        report: &mut RefineReport,
+        run: impl FnOnce(&Stage) -> Result<()>,
+    ) -> Result<Option<bool>> {
+        if is_done(&spec)? {
+            return Ok(None);
+        }
+        if let Some(only) = self.only.filter(|only| *only != step) {
+            let (wanted, missing) = (format!("{only:?}").to_lowercase(), format!("{step:?}").to_lowercase());
+            report.lines.push(format!("{wanted}: iteration {} waits for `make {missing}`", self.number));
+            return Ok(Some(false));
+        }
+        if let Some(stage) = locked_stage(spec, self.stages.layout, None)? {
+            run(&stage)?;
+        }
+        Ok(self.only.map(|_| false))
+    }
+}
+
+fn line(iteration: u32, layout: &Layout, gate: &Stamp) -> Result<String> {
+    let played = required(layout.iteration(iteration, "selfplay"), "self-play", "selfplay")?.summary;
+    let verdict = match (gate.summary["skipped"].as_str(), gate.summary["accepted"].as_bool()) {
+        (Some(reason), _) => format!("train and gate skipped: {reason}"),
+        (None, Some(true)) => format!("accepted at {:.3}", gate.summary["score"].as_f64().unwrap_or(0.0)),
+        _ => format!("refused at {:.3}", gate.summary["score"].as_f64().unwrap_or(0.0)),
+    };
+    Ok(format!("iteration {iteration}: {} games, {} positions; {verdict}", played["games"], played["positions"]))
+}
+
+/// The alarms: signs that self-play teaches nothing any more.
+fn warn_of_collapse(iteration: u32, report: &SelfplayReport) {
+    let [white, draws, black, _] = report.results;
+    let decided = (white + draws + black).max(1);
+    if draws as f64 / decided as f64 > 0.9 && report.games >= 20 {
+        pipeline::say!(
+            "warning: selfplay {iteration}: {draws} of {decided} games are drawn; the network may be learning to draw"
+        );
+    }
+    if report.visit_entropy > 0.0 && report.visit_entropy < 0.2 {
+        pipeline::say!(
+            "warning: selfplay {iteration}: the visits' entropy is {:.2} nats; raise noise or temperature",
+            report.visit_entropy
+        );
+    }
+    if report.distinct_games * 10 < report.games * 9 {
+        pipeline::say!(
+            "warning: selfplay {iteration}: only {} of {} games are distinct",
+            report.distinct_games,
+            report.games
+        );
+    }
+    if report.wrong_resignations > 0.05 {
+        pipeline::say!(
+            "warning: selfplay {iteration}: {:.0} % of the resignations would have been wrong; raise selfplay.resign_value",
+            100.0 * report.wrong_resignations
+        );
+    }
+}
+
+/// The network that the loop begins with.
+fn initial<G: Game>(stages: Stages<'_>) -> Result<NetworkRef> {
+    match stages.profile.refine.init.as_str() {
+        "pretrained" => {
+            let dir = stages.layout.pretrain();
+            let stamp = required(dir.clone(), "the pre-trained network", "pretrain")?;
+            Ok(NetworkRef { dir, fingerprint: fingerprint(&stamp) })
+        }
+        "random" => untrained::<G>(stages),
+        path if Path::new(path).is_dir() => NetworkRef::at(path.as_ref()),
+        path => Err(Error::Opponent(
+            path.to_owned(),
+            "refine.init: expected pretrained, random or a checkpoint folder".to_owned(),
+        )),
+    }
+}
+
+/// Random weights from the run's seed, as a checkpoint.
+pub(crate) fn untrained<G: Game>(stages: Stages<'_>) -> Result<NetworkRef> {
+    let profile = stages.profile;
+    let dir = stages.layout.root().join("refine").join("untrained");
+    let settings = serde_json::json!({ "game": G::NAME, "seed": profile.seed, "net": profile.net });
+    let spec = stages.spec("untrained", dir.clone(), settings, BTreeMap::new());
+    if !is_done(&spec)?
+        && let Some(stage) = locked_stage(spec, stages.layout, None)?
+    {
+        let fingerprint = course::save_untrained::<G>(profile, stage.store())?;
+        stage.finish(&fingerprint, serde_json::json!({}))?;
+    }
+    let stamp = required(dir.clone(), "the untrained network", "refine")?;
+    Ok(NetworkRef { dir, fingerprint: fingerprint(&stamp) })
+}
+
+/// The best network of a run: the initial one, or the last that a gate let through. Before any refinement, the
+/// pre-trained one.
+pub(crate) fn best_network<G: Game>(stages: Stages<'_>) -> Result<NetworkRef> {
+    let mut place = Place { best: initial::<G>(stages)?, start: None };
+    for i in 1.. {
+        let (train, gate) = (stages.layout.iteration(i, "train"), stages.layout.iteration(i, "gate"));
+        let (Some(trained), Some(verdict)) = (finished(&train)?, finished(&gate)?) else { break };
+        // A gate over other networks belongs to an earlier run of the loop.
+        if verdict.inputs.get("best") != Some(&place.best.fingerprint) {
+            break;
+        }
+        let candidate = NetworkRef { dir: train, fingerprint: fingerprint(&trained) };
+        place.advance(&verdict, &candidate, stages.profile.gate.on_reject);
+    }
+    Ok(place.best)
+}

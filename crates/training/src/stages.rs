@@ -1,0 +1,121 @@
+//! What the stages share: their stamps, and finding the network that a stage starts from.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use games::Game;
+use nn::{Architecture, Checkpoint, Model};
+use pipeline::{Plan, Stage, StageSpec, Stamp, Status, Stop, Store};
+
+use crate::profile::{Layout, Profile};
+use crate::{Error, Result};
+
+/// A run: its settings, its folders, and the request to stop.
+#[derive(Clone, Copy)]
+pub(crate) struct Stages<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) layout: &'a Layout,
+    pub(crate) stop: &'a Stop,
+}
+
+impl Stages<'_> {
+    /// The stamp of a stage: its name, where it writes, what determines its content.
+    pub(crate) fn spec(
+        &self,
+        name: &str,
+        dir: PathBuf,
+        settings: serde_json::Value,
+        inputs: BTreeMap<String, String>,
+    ) -> StageSpec {
+        StageSpec {
+            name: name.to_owned(),
+            dir,
+            settings,
+            growable: BTreeMap::new(),
+            inputs,
+            resolved_config: serde_json::to_value(self.profile).unwrap_or_default(),
+        }
+    }
+}
+
+/// Opens a stage for work, or says that it is done.
+pub(crate) fn locked_stage(spec: StageSpec, layout: &Layout, range: Option<Range<u32>>) -> Result<Option<Stage>> {
+    let name = spec.name.clone();
+    let stage = match range {
+        Some(range) => Stage::open_range(spec, &layout.locks(), u64::from(range.start)..u64::from(range.end))?,
+        None => Stage::open(spec, &layout.locks())?,
+    };
+    match stage.plan() {
+        Plan::Done => {
+            pipeline::say!("{name}: done already, in {}", stage.dir().display());
+            return Ok(None);
+        }
+        Plan::Resume => pipeline::say!("{name}: continues in {}", stage.dir().display()),
+        Plan::Extend => pipeline::say!("{name}: extends {}", stage.dir().display()),
+        Plan::Fresh => pipeline::say!("{name}: starts in {}", stage.dir().display()),
+    }
+    Ok(Some(stage))
+}
+
+/// The stamp of a finished stage.
+pub(crate) fn finished(dir: &Path) -> Result<Option<Stamp>> {
+    let stamp = pipeline::read_stamp(dir).map_err(pipeline::StageError::from)?;
+    Ok(stamp.filter(|s| s.status == Status::Done))
+}
+
+/// The stamp of a stage that has to be there, or an error that names the stage to run.
+pub(crate) fn required(dir: PathBuf, what: &'static str, stage: &'static str) -> Result<Stamp> {
+    finished(&dir)?.ok_or(Error::Missing { what, path: dir, stage })
+}
+
+/// Whether a stage has nothing left to do, without opening it.
+pub(crate) fn is_done(spec: &StageSpec) -> Result<bool> {
+    let same = |a: &serde_json::Value, b: &serde_json::Value| pipeline::content_hash(a) == pipeline::content_hash(b);
+    Ok(finished(&spec.dir)?.is_some_and(|stamp| {
+        same(&stamp.settings, &spec.settings) && stamp.inputs == spec.inputs && stamp.growable == spec.growable
+    }))
+}
+
+/// The fingerprint of a finished stage's output.
+pub(crate) fn fingerprint(stamp: &Stamp) -> String {
+    stamp.fingerprint.clone().unwrap_or_default()
+}
+
+/// A checkpoint folder and the fingerprint of the weights that play.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkRef {
+    pub(crate) dir: PathBuf,
+    pub(crate) fingerprint: String,
+}
+
+impl NetworkRef {
+    /// A checkpoint that lies anywhere.
+    pub(crate) fn at(dir: &Path) -> Result<Self> {
+        let fingerprint = Checkpoint::load(&Store::open(dir)?)?.fingerprint();
+        Ok(NetworkRef { dir: dir.to_owned(), fingerprint })
+    }
+
+    /// The checkpoint, if it has the architecture that the profile asks for.
+    pub(crate) fn checkpoint(&self, expected: &Architecture) -> Result<Checkpoint> {
+        let checkpoint = Checkpoint::load(&Store::open(&self.dir)?)?;
+        if let Some(why) = &checkpoint.recovered {
+            pipeline::say!("warning: {}: {why}", self.dir.display());
+        }
+        checkpoint.expect_architecture(expected)?;
+        Ok(checkpoint)
+    }
+
+    /// The network to play with.
+    pub(crate) fn model<G: Game>(&self, profile: &Profile) -> Result<Model> {
+        let device = nn::select_device(&profile.device)?;
+        let checkpoint = Checkpoint::load(&Store::open(&self.dir)?)?;
+        checkpoint.expect_game(G::SHAPE)?;
+        Ok(Model::from_network(&checkpoint.best_network(&device)?)?)
+    }
+
+    /// A short name for reports and the `white` and `black` columns.
+    pub(crate) fn name(&self) -> String {
+        format!("tabiya {}", &self.fingerprint[..self.fingerprint.len().min(8)])
+    }
+}

@@ -1,0 +1,347 @@
+//! The corpus: games of a strong engine against itself, diverse by construction.
+//!
+//! Each game is a function of its id: its opening, how many random plies it begins with, and which plies are
+//! deliberate mistakes, so that positions after mistakes are in the data with the teacher's answer to them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use dataset::{Dataset, GameRecord, Meta, OnBad};
+use games::{Chess, Color, Game, GameResult, Line, Move, Outcome, Rng, Termination};
+use pipeline::{Progress, Stop};
+use uci::{EngineError, EngineSpec, Limit, Supervised};
+
+use crate::production::Production;
+use crate::profile::{CorpusConfig, EngineConfig, Layout, Profile, content};
+use crate::stages::{Stages, locked_stage};
+use crate::{Error, Result};
+
+/// What the `corpus` stage reports.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct CorpusReport {
+    /// Games on disk, all shards together.
+    pub games: u64,
+    /// Positions on disk.
+    pub positions: u64,
+    /// Games that differ from all others.
+    pub distinct_games: u64,
+    /// Positions that differ from all others.
+    pub distinct_positions: u64,
+    /// White wins, draws, black wins, games without a result.
+    pub results: [u64; 4],
+    /// Parquet bytes a position.
+    pub bytes_per_position: f64,
+    /// Games a second in this run of the program.
+    pub games_per_second: f64,
+    /// Positions a second in this run of the program.
+    pub positions_per_second: f64,
+}
+
+impl std::fmt::Display for CorpusReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [white, draw, black, open] = self.results;
+        write!(
+            f,
+            "{} games ({} distinct), {} positions ({} distinct), White wins {white}, draws {draw}, Black wins {black}, \
+             no result {open}; {:.2} bytes a position",
+            self.games, self.distinct_games, self.positions, self.distinct_positions, self.bytes_per_position,
+        )?;
+        if self.games_per_second > 0.0 {
+            write!(f, "; {:.2} games/s, {:.0} positions/s", self.games_per_second, self.positions_per_second)?;
+        }
+        Ok(())
+    }
+}
+
+/// How the teacher is started: one thread, a small hash table, full strength.
+///
+/// # Errors
+/// The engine is not found.
+pub fn teacher_spec(config: &EngineConfig, stop: &Stop) -> Result<EngineSpec> {
+    let mut spec = engine_spec(config, stop)?;
+    spec.options.extend(config.options.iter().map(|(k, v)| (k.clone(), v.clone())));
+    Ok(spec)
+}
+
+/// An engine with one thread and the configured hash table.
+pub(crate) fn engine_spec(config: &EngineConfig, stop: &Stop) -> Result<EngineSpec> {
+    let mut spec = EngineSpec::new(uci::find_engine(&config.path)?);
+    spec.args.clone_from(&config.args);
+    spec.options = vec![("Threads".to_owned(), "1".to_owned()), ("Hash".to_owned(), config.hash_mb.to_string())];
+    spec.deadlines.answer = Duration::from_secs_f64(config.answer_seconds);
+    spec.interrupt = Some(stop.flag());
+    Ok(spec)
+}
+
+/// Writes the corpus of a profile, or of its shards `range` alone.
+///
+/// # Errors
+/// Settings that cannot be followed, an engine that keeps failing, a disk that cannot be written, or a stop request.
+pub fn corpus(
+    profile: &Profile,
+    layout: &Layout,
+    range: Option<std::ops::Range<u32>>,
+    stop: &Stop,
+) -> Result<CorpusReport> {
+    let config = &profile.corpus;
+    if profile.game != Chess::NAME {
+        return Err(Error::NoTeacher(profile.game.clone()));
+    }
+    let spec = teacher_spec(&profile.engine, stop)?;
+    let mut first = Supervised::new(spec.clone());
+    let engine_name = first.engine()?.name().to_owned();
+    let options: Vec<String> = spec.options.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let teacher = format!("{engine_name} {}", config.limit);
+    let settings = serde_json::json!({
+        "seed": profile.seed,
+        "corpus": content(config, &["games", "workers", "max_duplicates"]),
+        "book": book_hash(&config.book)?,
+        "engine": format!("{engine_name} {}", options.join(" ")),
+    });
+    let stages = Stages { profile, layout, stop };
+    let mut plan = stages.spec("corpus", layout.corpus(), settings.clone(), Default::default());
+    plan.growable.insert("games".to_owned(), config.games);
+    let Some(stage) = locked_stage(plan, layout, range.clone())? else {
+        return report(layout, None);
+    };
+    let reproducible = !matches!(config.limit, Limit::MoveTime(_))
+        && !profile.engine.options.keys().any(|k| k.contains("Elo") || k.contains("Skill") || k.contains("Limit"));
+    let meta = Meta {
+        dataset: "corpus".to_owned(),
+        settings,
+        seed: profile.seed,
+        engine: Some(teacher.clone()),
+        reproducible,
+    };
+    let production = Production::open(&stage, meta, config.games, config.games_per_shard, range.clone())?;
+    let book = if config.book.is_empty() { Vec::new() } else { dataset::book::read_openings(config.book.as_ref())? };
+    let started = Instant::now();
+    let writer = Writer { config, seed: profile.seed, teacher, book: &book, production: &production, stop };
+    writer.run(if config.workers > 0 { config.workers } else { profile.cores() }, &spec, first)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let tally = production.tally();
+    let report = report(layout, (tally.games > 0).then_some((tally.games, tally.positions, seconds)))?;
+    let copies = 1.0 - report.distinct_games as f64 / report.games.max(1) as f64;
+    if copies > config.max_duplicates {
+        return Err(Error::Duplicates { rate: copies, limit: config.max_duplicates });
+    }
+    if range.is_none() {
+        let fingerprint = Dataset::open(&[layout.corpus()], OnBad::Skip)?.fingerprint();
+        stage.finish(&fingerprint, serde_json::to_value(&report).unwrap_or_default())?;
+    }
+    Ok(report)
+}
+
+fn report(layout: &Layout, run: Option<(u64, u64, f64)>) -> Result<CorpusReport> {
+    let dataset = Dataset::open(&[layout.corpus()], OnBad::Skip)?;
+    let stats = dataset::stats(&dataset)?;
+    let (games_per_second, positions_per_second) =
+        run.map_or((0.0, 0.0), |(games, positions, s)| (games as f64 / s, positions as f64 / s));
+    Ok(CorpusReport {
+        games: stats.games,
+        positions: stats.positions,
+        distinct_games: stats.distinct_games.count,
+        distinct_positions: stats.distinct_positions.count,
+        results: [stats.results.wins, stats.results.draws, stats.results.losses, stats.results.none],
+        bytes_per_position: stats.bytes_per_position,
+        games_per_second,
+        positions_per_second,
+    })
+}
+
+fn book_hash(path: &str) -> Result<serde_json::Value> {
+    if path.is_empty() {
+        return Ok(serde_json::Value::Null);
+    }
+    let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })?;
+    Ok(serde_json::Value::String(blake3::hash(&bytes).to_hex().to_string()))
+}
+
+/// A book's opening as played out; the reader has checked that it is legal.
+fn opened(opening: &dataset::book::Opening) -> Line<Chess> {
+    let start = opening.start_fen.as_deref().and_then(|fen| Chess::from_fen(fen).ok());
+    let mut line = Line::new(start.unwrap_or_else(Chess::start));
+    opening.moves.iter().for_each(|m| line.play(*m));
+    line
+}
+
+struct Writer<'a> {
+    config: &'a CorpusConfig,
+    seed: u64,
+    teacher: String,
+    book: &'a [dataset::book::Opening],
+    production: &'a Production,
+    stop: &'a Stop,
+}
+
+impl Writer<'_> {
+    fn run(&self, workers: usize, spec: &EngineSpec, first: Supervised) -> Result<()> {
+        let (total, already) = self.production.totals();
+        let progress = Progress::new("corpus", Some(total));
+        let failed = AtomicBool::new(false);
+        let workers = workers.min(self.production.left() as usize).max(1);
+        let started = Instant::now();
+        let mut engines = vec![first];
+        engines.extend((1..workers).map(|_| Supervised::new(spec.clone())));
+        let outcome: Vec<Result<()>> = std::thread::scope(|scope| {
+            let handles: Vec<_> = engines
+                .into_iter()
+                .map(|engine| {
+                    let (progress, failed) = (&progress, &failed);
+                    scope.spawn(move || {
+                        let result = self.work(engine, failed, || {
+                            let tally = self.production.tally();
+                            let rate = tally.positions as f64 / started.elapsed().as_secs_f64();
+                            progress.set(already + tally.games, &format!("{rate:.0} positions/s"));
+                        });
+                        if result.is_err() {
+                            failed.store(true, Ordering::Relaxed);
+                        }
+                        result
+                    })
+                })
+                .collect();
+            handles.into_iter().map(|h| h.join().unwrap_or(Err(Error::Worker))).collect()
+        });
+        outcome.into_iter().collect::<Result<()>>()?;
+        progress.finish("done");
+        Ok(())
+    }
+
+    fn work(&self, mut engine: Supervised, failed: &AtomicBool, tick: impl Fn()) -> Result<()> {
+        while !failed.load(Ordering::Relaxed) {
+            self.stop.check()?;
+            let Some(id) = self.production.next() else { break };
+            let record = loop {
+                let played = match engine.engine() {
+                    Ok(engine) => self.play(id, engine),
+                    Err(error) => Err(error),
+                };
+                match played {
+                    Ok(record) => break record,
+                    Err(error @ EngineError::Interrupted(_)) => {
+                        self.stop.check()?;
+                        return Err(error.into());
+                    }
+                    Err(error) => {
+                        pipeline::say!("warning: game {id}: {error}; the game is played again");
+                        engine.failed(error)?;
+                    }
+                }
+            };
+            engine.succeeded();
+            self.production.finished(record)?;
+            tick();
+        }
+        Ok(())
+    }
+
+    /// The opening of a game: from the book where there is one, then random plies; drawn again if it ends the game.
+    fn opening(&self, rng: &mut Rng) -> (Line<Chess>, Option<String>) {
+        let (low, high) = self.config.random_plies.range();
+        loop {
+            let (mut line, name) = match self.book {
+                [] => (Line::new(Chess::start()), None),
+                book => {
+                    let opening = &book[rng.below(book.len())];
+                    (opened(opening), Some(opening.name.clone()))
+                }
+            };
+            let mut moves = Vec::new();
+            for _ in 0..rng.between(low as usize, high as usize) {
+                if line.state().generate(&mut moves) == Outcome::Ongoing {
+                    line.play(moves[rng.below(moves.len())]);
+                }
+            }
+            if line.state().outcome() == Outcome::Ongoing {
+                return (line, name);
+            }
+        }
+    }
+
+    fn mistake_rate(&self, rng: &mut Rng) -> f64 {
+        let mut u = rng.unit();
+        for class in &self.config.mistakes {
+            if u < class.share {
+                return class.rate;
+            }
+            u -= class.share;
+        }
+        0.0
+    }
+
+    fn play(&self, id: u64, engine: &mut uci::Engine) -> std::result::Result<GameRecord, EngineError> {
+        let mut rng = Rng::from_parts(&[self.seed, Rng::part("corpus"), 0, id]);
+        let (mut line, opening) = self.opening(&mut rng);
+        let rate = self.mistake_rate(&mut rng);
+        let opening_plies = line.moves().len();
+        let mut best: Vec<Option<Move>> = vec![None; opening_plies];
+        let mut score = vec![None; opening_plies];
+        let mut agreed = Agreement::default();
+        engine.new_game()?;
+        let mut moves = Vec::new();
+        let (result, termination) = loop {
+            if let Outcome::Decided { result, reason } = line.state().generate(&mut moves) {
+                break (Some(result), reason);
+            }
+            if line.moves().len() >= self.config.max_plies as usize {
+                break (None, Termination::MaxPlies);
+            }
+            let answer = engine.play(&line, self.config.limit)?;
+            let mistake = rate > 0.0 && rng.chance(rate);
+            let played = if mistake { moves[rng.below(moves.len())] } else { answer.m };
+            best.push((played != answer.m).then_some(answer.m));
+            score.push(answer.score.map(games::Score::to_i16));
+            let white = answer.score.filter(|_| played == answer.m).map(|s| match line.state().turn() {
+                Color::White => s,
+                Color::Black => s.opponent(),
+            });
+            line.play(played);
+            if let Some(rule) = self.config.adjudicate
+                && let Some(winner) = agreed.add(white, rule)
+            {
+                // A game that the rules have just ended keeps its own reason.
+                if line.state().outcome() == Outcome::Ongoing {
+                    break (Some(GameResult::win(winner)), Termination::Adjudication);
+                }
+            }
+        };
+        let start = line.start().fen();
+        Ok(GameRecord {
+            white: self.teacher.clone(),
+            black: self.teacher.clone(),
+            start_fen: (start != Chess::start().fen()).then_some(start),
+            opening_plies: opening_plies as u16,
+            moves: line.moves().to_vec(),
+            best,
+            score,
+            result,
+            termination,
+            opening,
+            ..GameRecord::new(Chess::NAME, id)
+        })
+    }
+}
+
+/// How long the scores have agreed on a winner.
+#[derive(Default)]
+struct Agreement {
+    winner: Option<Color>,
+    plies: u32,
+}
+
+impl Agreement {
+    /// Adds a score from White's view; the winner once the scores have agreed long enough.
+    fn add(&mut self, white: Option<games::Score>, rule: crate::profile::Adjudicate) -> Option<Color> {
+        let bound = games::Score::Cp(rule.score.abs());
+        let winner = white.and_then(|s| match s {
+            s if s >= bound => Some(Color::White),
+            s if s <= bound.opponent() => Some(Color::Black),
+            _ => None,
+        });
+        self.plies =
+            if winner.is_some() && winner == self.winner { self.plies + 1 } else { u32::from(winner.is_some()) };
+        self.winner = winner;
+        self.winner.filter(|_| self.plies >= rule.plies)
+    }
+}

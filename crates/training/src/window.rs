@@ -1,0 +1,42 @@
+//! The window of recent self-play that refinement trains on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::Result;
+use crate::profile::Layout;
+use crate::stages::{fingerprint, required};
+
+/// Folders of self-play, newest first, whose positions fill the window.
+pub(crate) struct Window {
+    pub(crate) dirs: Vec<PathBuf>,
+    /// Positions in these folders, capped at the window's size.
+    pub(crate) positions: u64,
+    /// Positions of the newest iteration.
+    pub(crate) new_positions: u64,
+    /// What the folders contain.
+    pub(crate) inputs: BTreeMap<String, String>,
+}
+
+impl Window {
+    /// The newest iterations up to `iteration` that hold `size` positions together.
+    pub(crate) fn ending_at(layout: &Layout, iteration: u32, size: u64) -> Result<Self> {
+        let mut window = Window { dirs: Vec::new(), positions: 0, new_positions: 0, inputs: BTreeMap::new() };
+        for i in (1..=iteration).rev() {
+            if window.positions >= size {
+                break;
+            }
+            let dir = layout.iteration(i, "selfplay");
+            let stamp = required(dir.clone(), "self-play", "selfplay")?;
+            let positions = stamp.summary["positions"].as_u64().unwrap_or(0);
+            window.inputs.insert(format!("selfplay_{i:04}"), fingerprint(&stamp));
+            window.positions += positions;
+            if i == iteration {
+                window.new_positions = positions;
+            }
+            window.dirs.push(dir);
+        }
+        window.positions = window.positions.min(size);
+        Ok(window)
+    }
+}

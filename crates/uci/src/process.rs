@@ -1,0 +1,336 @@
+//! An engine process: spawned, spoken to, and always reaped.
+//!
+//! Two threads read the process, so that it can never block on a full pipe: one drains stderr and keeps its end, one
+//! reads stdout. A caller waits on a channel, so every wait has a deadline and can be interrupted. `info` lines are
+//! handed over together with the first other line: a search wakes the caller once, not once a depth, which matters
+//! when a move takes two milliseconds.
+//!
+//! The process leads a process group of its own. Ctrl-C therefore does not reach it, and helpers that it starts can
+//! be killed with it. It outlives nobody: when this process dies, its stdin closes, and engines quit on that.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::{EngineError, EngineSpec, Exit, Phase, UciLine, parse_line};
+
+/// How often a wait looks at the interrupt flag.
+const TICK: Duration = Duration::from_millis(50);
+/// A longer line is cut into pieces: an engine that never ends a line must not fill the memory.
+const MAX_LINE: u64 = 64 << 10;
+/// `info` lines are handed over at the latest when they take this much.
+const MAX_BATCH: usize = 64 << 10;
+/// Batches between the reader and the caller; then the engine has to wait.
+const QUEUE: usize = 64;
+/// What is kept of stderr.
+const TAIL: usize = 2 << 10;
+/// How long a process may take to exit after it has closed its output.
+const EXIT_WAIT: Duration = Duration::from_millis(500);
+/// How long `quit` may take once the program is being stopped.
+const HURRIED_QUIT: Duration = Duration::from_millis(250);
+
+/// One process is made at a time: where pipes cannot be created close-on-exec in one step (macOS), a process started
+/// at that moment would inherit the other's stdin, and would keep it open when this program dies.
+static SPAWN: Mutex<()> = Mutex::new(());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The end of what an engine wrote to stderr.
+#[derive(Default)]
+struct Tail {
+    state: Mutex<TailState>,
+    closed: Condvar,
+}
+
+#[derive(Default)]
+struct TailState {
+    bytes: VecDeque<u8>,
+    closed: bool,
+}
+
+impl Tail {
+    fn drain(&self, mut stderr: ChildStderr) {
+        let mut buffer = [0; 4096];
+        loop {
+            match stderr.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(n) => {
+                    let mut state = lock(&self.state);
+                    state.bytes.extend(&buffer[..n]);
+                    let excess = state.bytes.len().saturating_sub(TAIL);
+                    state.bytes.drain(..excess);
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        lock(&self.state).closed = true;
+        self.closed.notify_all();
+    }
+
+    /// The text, once stderr is closed or `wait` is over.
+    fn text(&self, wait: Duration) -> String {
+        let state = lock(&self.state);
+        let waited = self.closed.wait_timeout_while(state, wait, |s| !s.closed);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = state.bytes.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+}
+
+/// Reads stdout to its end, even if nobody listens any more.
+fn read_stdout(stdout: ChildStdout, batches: &SyncSender<String>) {
+    let mut reader = BufReader::with_capacity(16 << 10, stdout);
+    let (mut line, mut batch) = (Vec::new(), String::new());
+    let mut listening = true;
+    loop {
+        line.clear();
+        let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
+        let end = match read {
+            Ok(n) => n == 0,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => false,
+            Err(_) => true,
+        };
+        batch.push_str(&String::from_utf8_lossy(&line));
+        if !line.is_empty() && !line.ends_with(b"\n") {
+            batch.push('\n');
+        }
+        let search = line.trim_ascii_start().starts_with(b"info");
+        if listening && !batch.is_empty() && (end || !search || batch.len() > MAX_BATCH) {
+            listening = batches.send(std::mem::take(&mut batch)).is_ok();
+        }
+        if !listening {
+            batch.clear();
+        }
+        if end {
+            return;
+        }
+    }
+}
+
+pub(crate) struct Process {
+    path: PathBuf,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    batches: Receiver<String>,
+    /// The batch being read, and how far.
+    batch: String,
+    at: usize,
+    tail: Arc<Tail>,
+    /// The last line that is not part of the protocol.
+    said: String,
+    interrupt: Option<Arc<AtomicBool>>,
+    quit: Duration,
+    exit: Option<Exit>,
+}
+
+impl Process {
+    pub(crate) fn spawn(spec: &EngineSpec) -> Result<Process, EngineError> {
+        let failed = |reason| EngineError::Spawn { path: spec.path.clone(), reason };
+        let mut command = Command::new(&spec.path);
+        command.args(&spec.args).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = {
+            let _one_at_a_time = lock(&SPAWN);
+            command.spawn().map_err(failed)?
+        };
+        let tail = Arc::new(Tail::default());
+        let (sender, batches) = sync_channel(QUEUE);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        // From here on the process is reaped by `drop`, whatever happens.
+        let process = Process {
+            path: spec.path.clone(),
+            child,
+            stdin,
+            batches,
+            batch: String::new(),
+            at: 0,
+            tail: Arc::clone(&tail),
+            said: String::new(),
+            interrupt: spec.interrupt.clone(),
+            quit: spec.deadlines.quit,
+            exit: None,
+        };
+        let reader = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(128 << 10);
+        if let Some(stdout) = stdout {
+            reader("engine-stdout").spawn(move || read_stdout(stdout, &sender)).map_err(failed)?;
+        }
+        if let Some(stderr) = stderr {
+            reader("engine-stderr").spawn(move || tail.drain(stderr)).map_err(failed)?;
+        }
+        Ok(process)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Sends whole lines with one write.
+    pub(crate) fn send(&mut self, text: &str, phase: Phase) -> Result<(), EngineError> {
+        if self.interrupted() {
+            return Err(EngineError::Interrupted(phase));
+        }
+        let written = match &mut self.stdin {
+            Some(stdin) => stdin.write_all(text.as_bytes()).is_ok(),
+            None => false,
+        };
+        if written { Ok(()) } else { Err(self.disconnected(phase)) }
+    }
+
+    /// Forgets what the engine has said so far.
+    pub(crate) fn discard(&mut self) {
+        self.at = self.batch.len();
+        while let Ok(batch) = self.batches.try_recv() {
+            self.batch = batch;
+            self.at = self.batch.len();
+        }
+    }
+
+    /// Reads lines until `accept` takes one.
+    pub(crate) fn wait<T>(
+        &mut self,
+        phase: Phase,
+        allowed: Duration,
+        mut accept: impl FnMut(UciLine<'_>) -> Option<T>,
+    ) -> Result<T, EngineError> {
+        let until = Instant::now() + allowed;
+        // What has arrived by the deadline still counts, if this thread (or the whole program) was held up.
+        let mut overtime = QUEUE;
+        loop {
+            while let Some(length) = self.batch[self.at..].find('\n') {
+                let line = parse_line(&self.batch[self.at..self.at + length]);
+                self.at += length + 1;
+                if let UciLine::Other(text) = line
+                    && !text.is_empty()
+                {
+                    self.said.clear();
+                    self.said.push_str(text);
+                }
+                if let Some(taken) = accept(line) {
+                    return Ok(taken);
+                }
+            }
+            self.batch = loop {
+                if self.interrupted() {
+                    return Err(EngineError::Interrupted(phase));
+                }
+                let left = until.saturating_duration_since(Instant::now());
+                let received = if left.is_zero() && overtime > 0 {
+                    overtime -= 1;
+                    self.batches.try_recv().map_err(|e| match e {
+                        TryRecvError::Empty => RecvTimeoutError::Timeout,
+                        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+                    })
+                } else if left.is_zero() {
+                    Err(RecvTimeoutError::Timeout)
+                } else {
+                    self.batches.recv_timeout(left.min(TICK))
+                };
+                match received {
+                    Ok(batch) => break batch,
+                    Err(RecvTimeoutError::Disconnected) => return Err(self.disconnected(phase)),
+                    Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(self.stalled(phase, allowed)),
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+            };
+            self.at = 0;
+        }
+    }
+
+    fn last_words(&self, wait: Duration) -> String {
+        let stderr = self.tail.text(wait);
+        match (stderr.is_empty(), self.said.is_empty()) {
+            (_, true) => stderr,
+            (true, false) => self.said.clone(),
+            (false, false) => format!("{stderr} (and on stdout: {})", self.said),
+        }
+    }
+
+    fn stalled(&mut self, phase: Phase, after: Duration) -> EngineError {
+        let last_words = self.last_words(Duration::ZERO);
+        self.kill(Exit::Killed);
+        EngineError::Stall { path: self.path.clone(), phase, after, last_words }
+    }
+
+    fn disconnected(&mut self, phase: Phase) -> EngineError {
+        self.stdin = None;
+        if !self.wait_for_exit(EXIT_WAIT) {
+            self.kill(Exit::Closed);
+        }
+        let (path, exit) = (self.path.clone(), self.exit.unwrap_or(Exit::Closed));
+        EngineError::Disconnect { path, phase, exit, last_words: self.last_words(TICK * 4) }
+    }
+
+    /// Waits for the process to exit and reaps it; false if it is still running.
+    fn wait_for_exit(&mut self, wait: Duration) -> bool {
+        let until = Instant::now() + wait;
+        loop {
+            if self.exit.is_some() {
+                return true;
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                self.exit = Some(status.into());
+                self.kill_group(); // what it may have started
+                return true;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            // Output that still comes is thrown away; its end announces the exit.
+            if let Err(RecvTimeoutError::Disconnected) = self.batches.recv_timeout(left.min(Duration::from_millis(5))) {
+                thread::sleep(left.min(Duration::from_millis(1)));
+            }
+        }
+    }
+
+    fn kill(&mut self, exit: Exit) {
+        self.stdin = None;
+        if self.exit.is_none() {
+            self.kill_group();
+            // The group may be beyond our rights (a set-user-id engine); the process itself is tried as well.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            self.exit = Some(exit);
+        }
+    }
+
+    fn kill_group(&self) {
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            // An empty group is the usual case, and no error.
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    /// `quit`, a wait, SIGKILL, and the process is reaped.
+    fn drop(&mut self) {
+        if self.exit.is_some() {
+            return;
+        }
+        if let Some(mut stdin) = self.stdin.take() {
+            let _ = stdin.write_all(b"quit\n"); // a dead engine needs no `quit`
+        }
+        let wait = if self.interrupted() { self.quit.min(HURRIED_QUIT) } else { self.quit };
+        if !self.wait_for_exit(wait) {
+            self.kill(Exit::Killed);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What the executables in `jobs/` share: resolving a profile, and choosing the game's type by its name.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+
+use pipeline::ConfigArgs;
+use training::{Layout, OnBadShard, Profile};
+
+// candle allocates a tensor per operation, and several megabytes at a time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A boxed error with its sources.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Reads and checks a profile, and finds the folder of its run: `data/<profile>` beside the working directory, unless
+/// the profile names another.
+///
+/// # Errors
+/// A profile that cannot be read or followed, by file and key.
+pub fn resolve(args: &ConfigArgs) -> Result<(Profile, Layout), BoxError> {
+    let profile: Profile = args.load()?;
+    profile.check().map_err(|e| format!("{}: {e}", args.config.display()))?;
+    if !GAMES.contains(&profile.game.as_str()) {
+        let file = args.config.display();
+        return Err(format!("{file}: `game` = \"{}\": expected one of {}", profile.game, GAMES.join(", ")).into());
+    }
+    if profile.threads > 0 {
+        // Refused only if the pool runs already, which nothing before this line starts.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(profile.threads).build_global();
+    }
+    let root = match profile.data.as_str() {
+        "" => PathBuf::from("data").join(args.config.file_stem().unwrap_or_default()),
+        data => PathBuf::from(data),
+    };
+    Ok((profile, Layout::new(root)))
+}
+
+/// What to do about a damaged or stray file in a dataset.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum BadShard {
+    /// Name it, leave it out and go on
+    Skip,
+    /// Name it and fail
+    Stop,
+}
+
+impl From<BadShard> for OnBadShard {
+    fn from(choice: BadShard) -> Self {
+        match choice {
+            BadShard::Skip => OnBadShard::Skip,
+            BadShard::Stop => OnBadShard::Stop,
+        }
+    }
+}
+
+/// The games that a profile can name.
+pub const GAMES: [&str; 3] = ["chess", "connect4", "tictactoe"];
+
+/// Calls a function that is generic over the game with the type that a profile names.
+#[macro_export]
+macro_rules! with_game {
+    ($profile:expr, $game:ident => $body:expr) => {
+        match $profile.game.as_str() {
+            "connect4" => {
+                type $game = games::Connect4;
+                $body
+            }
+            "tictactoe" => {
+                type $game = games::TicTacToe;
+                $body
+            }
+            _ => {
+                type $game = games::Chess;
+                $body
+            }
+        }
+    };
+}

@@ -1,0 +1,83 @@
+//! SIGKILL at random moments of every stage, then run again: nothing lost, nothing twice.
+
+use std::time::Duration;
+
+use games::Rng;
+
+use crate::run_dir::{RunDir, finish, signal, small_profile};
+
+/// Starts a job, kills it after a random time, ten times over; then lets it finish.
+fn disturbed(run: &RunDir, job: &str, args: &[&str], longest: u64, seed: u64) {
+    let mut rng = Rng::new(seed);
+    for _ in 0..10 {
+        let child = run.start(job, args);
+        std::thread::sleep(Duration::from_millis(20 + rng.below(longest as usize) as u64));
+        signal(child.id(), "KILL");
+        finish(child);
+    }
+    run.ok(job, args);
+}
+
+/// Every record of a dataset has its own id, and their number is the manifest's.
+fn assert_whole(run: &RunDir, dataset: &str, games: usize) {
+    let data = dataset::Dataset::open(&[run.path(dataset)], dataset::OnBad::Stop).unwrap();
+    let mut ids = Vec::new();
+    for i in 0..data.shards().len() {
+        ids.extend(data.read_shard(i).unwrap().iter().map(|r| r.game_id));
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, (0..games as u64).collect::<Vec<_>>());
+    assert_eq!(data.games(), games as u64);
+}
+
+#[test]
+fn a_killed_corpus_is_byte_identical_to_an_undisturbed_one() {
+    let slow = ["--set", "engine.args=[\"--slow\", \"2\"]"];
+    let (killed, whole) = (RunDir::new(&small_profile()), RunDir::new(&small_profile()));
+    disturbed(&killed, "corpus", &slow, 500, 1);
+    whole.ok("corpus", &slow);
+    assert_whole(&killed, "corpus", 12);
+    assert!(killed.shards("corpus") == whole.shards("corpus"));
+}
+
+#[test]
+fn a_killed_training_ends_with_the_weights_of_an_undisturbed_one() {
+    let (killed, whole) = (RunDir::new(&small_profile()), RunDir::new(&small_profile()));
+    for run in [&killed, &whole] {
+        run.ok("corpus", &[]);
+    }
+    disturbed(&killed, "pretrain", &[], 400, 2);
+    whole.ok("pretrain", &[]);
+    let fingerprint = |run: &RunDir| run.json("pretrain/stage.json")["fingerprint"].clone();
+    assert_eq!(fingerprint(&killed), fingerprint(&whole));
+    // A finished run trains no step more.
+    assert!(killed.ok("pretrain", &[]).contains("done already"));
+}
+
+#[test]
+fn a_killed_refinement_plays_the_same_games_and_ends_with_the_same_network() {
+    let (killed, whole) = (RunDir::new(&small_profile()), RunDir::new(&small_profile()));
+    for run in [&killed, &whole] {
+        run.ok("corpus", &[]);
+        run.ok("pretrain", &[]);
+    }
+    disturbed(&killed, "refine", &[], 600, 3);
+    whole.ok("refine", &[]);
+    assert_whole(&killed, "refine/iter_0001/selfplay", 6);
+    assert!(killed.shards("refine/iter_0001/selfplay") == whole.shards("refine/iter_0001/selfplay"));
+    for stage in ["selfplay", "train", "gate"] {
+        let fingerprint =
+            |run: &RunDir| run.json(&format!("refine/iter_0001/{stage}/stage.json"))["fingerprint"].clone();
+        assert_eq!(fingerprint(&killed), fingerprint(&whole), "{stage}");
+    }
+}
+
+#[test]
+fn a_killed_match_plays_every_game_once() {
+    let run = RunDir::new(&small_profile());
+    run.ok("corpus", &[]);
+    run.ok("pretrain", &[]);
+    let games = ["--set", "eval.games=10", "--set", "engine.args=[\"--slow\", \"2\"]"];
+    disturbed(&run, "eval", &games, 500, 4);
+    assert_whole(&run, "eval", 10);
+}

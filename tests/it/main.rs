@@ -1,0 +1,13 @@
+//! The executables, run as a user runs them: over real folders, with the fake engine and with the real one.
+//!
+//! `cargo test --workspace` builds the fake engine that these tests need.
+
+mod bad_input;
+mod chain;
+mod chess_cases;
+mod kills;
+mod real_engine;
+mod recipes;
+mod run_dir;
+mod shards;
+mod small_games;
