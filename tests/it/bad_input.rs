@@ -112,8 +112,6 @@ fn a_read_only_folder_is_named() {
 fn d1_bad_and_stray_files_are_named_and_skipped_or_fatal() {
     let run = RunDir::new(&small_profile());
     run.ok("corpus", &[]);
-    std::fs::write(run.path("corpus/notes.txt"), "mine").unwrap();
-    std::fs::write(run.path("corpus/part-3.parquet.tmp"), "half").unwrap();
     let good = std::fs::read(run.path("corpus/shard-00001.parquet")).unwrap();
     for length in [0, 4, good.len() / 2, good.len() - 1] {
         std::fs::write(run.path("corpus/shard-00001.parquet"), &good[..length]).unwrap();
@@ -124,7 +122,13 @@ fn d1_bad_and_stray_files_are_named_and_skipped_or_fatal() {
         let said = run.fails("stats", &[&folder, "--on-bad-shard", "stop"]);
         assert!(said.contains("shard-00001"), "{said}");
     }
-    assert!(run.ok("pretrain", &["--on-bad-shard", "skip"]).contains("shard-00001"));
+    for stray in ["notes.txt", "part-3.parquet.tmp"] {
+        std::fs::write(run.path("corpus").join(stray), "mine").unwrap();
+    }
+    let said = run.ok("pretrain", &["--on-bad-shard", "skip"]);
+    for named in ["shard-00001", "notes.txt", "part-3.parquet.tmp"] {
+        assert!(said.contains(named), "{said}");
+    }
     let other = RunDir::new(&small_profile());
     other.ok("corpus", &[]);
     std::fs::write(other.path("corpus/shard-00001.parquet"), &good[..9]).unwrap();

@@ -47,7 +47,7 @@ fn polars_and_duckdb_read_every_file_by_one_glob() {
         "import os, polars as pl, duckdb\n\
          glob = os.environ['DATA'] + '/**/*.parquet'\n\
          games = pl.scan_parquet(glob).collect()\n\
-         rows = duckdb.sql(f\"SELECT count(*), sum(plies), sum(len(moves)) FROM '{glob}'\").fetchone()\n\
+         rows = duckdb.sql(f\"SELECT count(*), sum(plies), sum(len(moves)) FROM '{glob}'\").fetchall()[0]\n\
          assert rows[0] == len(games) and rows[1] == rows[2] == games['plies'].sum(), rows\n\
          print(len(games), games.columns)",
     );

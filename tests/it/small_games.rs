@@ -22,10 +22,10 @@ fn tic_tac_toe_is_learned_to_perfection() {
     let run = RunDir::new(&config("tictactoe"));
     let untrained = ["--set", "refine.num_iterations=0"];
     run.ok("eval", &untrained);
-    assert!(report(&run)["losses"].as_u64().unwrap() > 0, "{}", report(&run));
+    assert!(report(&run)["total"]["losses"].as_u64().unwrap() > 0, "{}", report(&run));
     run.ok("refine", &[]);
     run.ok("eval", &[]);
-    assert_eq!(report(&run)["losses"].as_u64().unwrap(), 0, "{}", report(&run));
+    assert_eq!(report(&run)["total"]["losses"].as_u64().unwrap(), 0, "{}", report(&run));
     assert_eq!(report(&run)["games"].as_u64().unwrap(), 100);
 }
 

@@ -102,6 +102,7 @@ pub fn builtin_openings() -> Vec<Opening> {
 
 #[cfg(test)]
 mod tests {
+    use shakmaty::Position;
     use std::collections::HashSet;
 
     use games::Outcome;
@@ -133,7 +134,7 @@ mod tests {
         for opening in builtin_openings() {
             let line = opening.line::<Chess>().unwrap();
             let material = |color| {
-                let side = line.state().position().board().material_side(color);
+                let side = shakmaty::Position::board(line.state().position()).material_side(color);
                 side.pawn as i32 + 3 * (side.knight + side.bishop) as i32 + 5 * side.rook as i32 + 9 * side.queen as i32
             };
             let difference = material(shakmaty::Color::White) - material(shakmaty::Color::Black);

@@ -38,7 +38,7 @@ pub enum ArenaError {
         game: Option<u64>,
         /// What it said.
         #[source]
-        source: search::PlayerError,
+        source: Box<search::PlayerError>,
     },
     /// A thread died.
     #[error("a match worker died: {message}")]

@@ -82,13 +82,7 @@ pub enum OpeningError {
         /// Plies asked for.
         plies: u16,
     },
-    /// A book without a usable line.
-    #[error("{}: no opening that leaves the game going on; expected EPD, FEN lines or PGN, with `plies` if it holds whole games", path.display())]
-    EmptyBook {
-        /// The book.
-        path: PathBuf,
-    },
-    /// The book cannot be read.
+    /// The book cannot be read or holds no usable line.
     #[error(transparent)]
     Book(#[from] dataset::DatasetError),
 }
@@ -118,13 +112,13 @@ pub fn openings<G: Game>(source: &OpeningSource, seed: u64, pairs: usize) -> Res
     Ok(list)
 }
 
-/// The usable lines of a book, each once.
+/// The lines of a book, each once. The reader leaves out those that end the game, and refuses a book without others.
 fn book(path: &Path, plies: Option<u16>) -> Result<Vec<Opening>, OpeningError> {
-    let mut seen = HashSet::new();
-    let standard = Chess::start().fen();
     let book = dataset::read_book(path, plies.map(usize::from))?;
     book.warnings.iter().for_each(|warning| say!("{warning}"));
-    let list: Vec<Opening> = book
+    let mut seen = HashSet::new();
+    let standard = Chess::start().fen();
+    Ok(book
         .openings
         .into_iter()
         .map(|line| Opening {
@@ -132,13 +126,8 @@ fn book(path: &Path, plies: Option<u16>) -> Result<Vec<Opening>, OpeningError> {
             start_fen: line.start_fen.filter(|fen| *fen != standard),
             moves: line.moves,
         })
-        .filter(|o| o.line::<Chess>().is_ok_and(|line| line.state().outcome() == Outcome::Ongoing))
         .filter(|o| seen.insert((o.start_fen.clone(), o.moves.clone())))
-        .collect();
-    if list.is_empty() {
-        return Err(OpeningError::EmptyBook { path: path.to_owned() });
-    }
-    Ok(list)
+        .collect())
 }
 
 /// Up to `count` random openings of `plies` plies, reaching distinct positions in which the game goes on; fewer if the
@@ -229,7 +218,7 @@ mod tests {
         assert_eq!(list.len(), 2, "the mated position and the copy are left out: {list:?}");
         std::fs::write(&path, lines[1]).unwrap();
         let empty = openings::<Chess>(&OpeningSource::Book { path, plies: None }, 3, 4).unwrap_err();
-        assert!(matches!(empty, OpeningError::EmptyBook { .. }), "{empty}");
+        assert!(matches!(empty, OpeningError::Book(_)), "{empty}");
     }
 
     #[test]

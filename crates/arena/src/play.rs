@@ -18,7 +18,7 @@ use search::{Player, PlayerError};
 
 use crate::output::{JOURNAL, MatchStamp, write_outputs};
 use crate::report::{color_of_a, points_of_a, points_of_pair};
-use crate::round::{Fatal, Side, play_game};
+use crate::round::{Failure, Side, play_game};
 use crate::{ArenaError, MatchReport, MatchSpec, Opening, Pentanomial, Scores, SprtSpec, Verdict, Wdl, openings};
 
 /// Makes the player of a slot, a number below the match's concurrency. Slots play at the same time, so a player may
@@ -106,8 +106,11 @@ fn make_players<G: Game>(
     stop: &Stop,
 ) -> Result<Vec<Players<G>>, ArenaError> {
     let make = |factory: Factory<'_, G>, side: &str, slot| {
-        let failed = |source| ArenaError::Player { player: side.to_owned(), game: None, source };
-        stop.check().map_err(ArenaError::from).and_then(|()| factory(slot).map_err(failed))
+        stop.check()?;
+        factory(slot).map_err(|source| match stop.check() {
+            Err(interrupted) => interrupted.into(),
+            Ok(()) => ArenaError::Player { player: side.to_owned(), game: None, source: Box::new(source) },
+        })
     };
     (0..slots).map(|slot| Ok([make(a, "A", slot)?, make(b, "B", slot)?])).collect()
 }
@@ -170,7 +173,7 @@ impl Table {
 
 enum Message {
     Finished(Box<GameRecord>),
-    Failed { game: u64, fatal: Fatal },
+    Failed { game: u64, failure: Failure },
     OpeningFailed(games::GameError),
 }
 
@@ -229,7 +232,7 @@ impl Shared<'_> {
         let sides = if color_of_a(game) == Color::White { [a, b] } else { [b, a] };
         Ok(match play_game(self.spec, game, opening, line, sides, &|| self.halted()) {
             Ok(record) => record.map(|record| Message::Finished(Box::new(record))),
-            Err(fatal) => Some(Message::Failed { game, fatal }),
+            Err(failure) => Some(Message::Failed { game, failure }),
         })
     }
 }
@@ -316,10 +319,10 @@ impl Run<'_> {
                 }
                 // What a worker was still at when a test ended the match does not count.
                 _ if table.is_over() => {}
-                Message::Failed { game, fatal } => {
-                    let side = usize::from(fatal.color != color_of_a(game));
+                Message::Failed { game, failure } => {
+                    let side = usize::from(failure.color != color_of_a(game));
                     let player = format!("{} ({})", ["A", "B"][side], self.stamp.players[side]);
-                    return Err(ArenaError::Player { player, game: Some(game), source: fatal.error });
+                    return Err(ArenaError::Player { player, game: Some(game), source: failure.error });
                 }
                 Message::OpeningFailed(error) => return Err(error.into()),
             }
@@ -344,8 +347,9 @@ struct Clock {
 }
 
 impl Clock {
+    /// In whole milliseconds, which JSON gives back exactly.
     fn seconds(&self) -> f64 {
-        self.before + self.started.elapsed().as_secs_f64()
+        ((self.before + self.started.elapsed().as_secs_f64()) * 1000.0).round() / 1000.0
     }
 }
 

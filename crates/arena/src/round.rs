@@ -16,10 +16,16 @@ pub(crate) struct Side<'p, G: Game> {
     pub(crate) seed: u64,
 }
 
-/// A failure that ends the match, and whose it is.
-pub(crate) struct Fatal {
+/// A player's failure, and whose it is.
+pub(crate) struct Failure {
     pub(crate) color: Color,
-    pub(crate) error: PlayerError,
+    pub(crate) error: Box<PlayerError>,
+}
+
+impl Failure {
+    fn of(color: Color) -> impl FnOnce(PlayerError) -> Self {
+        move |error| Failure { color, error: Box::new(error) }
+    }
 }
 
 /// What the moves of a game left behind, one entry a ply.
@@ -49,7 +55,7 @@ pub(crate) fn play_game<G: Game>(
     mut line: Line<G>,
     mut sides: [Side<'_, G>; 2],
     halted: &dyn Fn() -> bool,
-) -> Result<Option<GameRecord>, Fatal> {
+) -> Result<Option<GameRecord>, Failure> {
     let opening_plies = line.moves().len();
     let mut plies = Plies::default();
     (0..opening_plies).for_each(|_| plies.push(None, None, None));
@@ -60,9 +66,11 @@ pub(crate) fn play_game<G: Game>(
             Ok(None) => return Ok(None),
             // A player interrupted by the request that halts the match is at no fault.
             Err(_) if halted() => return Ok(None),
-            Err((color, error)) => {
-                say!("{}: game {game_id}: {}", spec.label, error_chain(&error));
-                fault(line.state(), color, error)?
+            Err(failure) => {
+                let text = error_chain(&*failure.error);
+                let ended = fault(line.state(), failure)?;
+                say!("{}: game {game_id}: {text}", spec.label);
+                ended
             }
         };
 
@@ -91,9 +99,9 @@ pub(crate) fn play_game<G: Game>(
     }))
 }
 
-fn begin<G: Game>(sides: &mut [Side<'_, G>; 2]) -> Result<(), (Color, PlayerError)> {
+fn begin<G: Game>(sides: &mut [Side<'_, G>; 2]) -> Result<(), Failure> {
     for (side, color) in sides.iter_mut().zip([Color::White, Color::Black]) {
-        side.player.new_game(side.seed).map_err(|error| (color, error))?;
+        side.player.new_game(side.seed).map_err(Failure::of(color))?;
     }
     Ok(())
 }
@@ -107,7 +115,7 @@ fn play_on<G: Game>(
     sides: &mut [Side<'_, G>; 2],
     plies: &mut Plies,
     halted: &dyn Fn() -> bool,
-) -> Result<Option<Ended>, (Color, PlayerError)> {
+) -> Result<Option<Ended>, Failure> {
     let mut adjudicator = Adjudicator::new(spec.adjudication, line.moves().len() as u32);
     let mut legal = Vec::new();
     loop {
@@ -121,10 +129,12 @@ fn play_on<G: Game>(
             return Ok(None);
         }
         let color = line.state().turn();
-        let player = &mut sides[usize::from(color == Color::Black)].player;
-        let choice = player.choose(line).map_err(|error| (color, error))?;
+        let side = &mut sides[usize::from(color == Color::Black)];
+        let choice = side.player.choose(line).map_err(Failure::of(color))?;
         if !legal.contains(&choice.m) {
-            return Ok(Some((Some(GameResult::win(color.other())), Termination::IllegalMove)));
+            let reason = format!("answered with {:#06x}, which is no legal move in {}", choice.m.0, line.state().fen());
+            let (name, termination) = (side.name.to_owned(), Termination::IllegalMove);
+            return Err(Failure::of(color)(PlayerError::Forfeit { name, termination, reason }));
         }
         line.play(choice.m);
         plies.push(choice.score.map(|s| s.to_i16()), choice.value, choice.visits);
@@ -139,10 +149,11 @@ fn play_on<G: Game>(
 }
 
 /// How a player's failure ends its game, or that it ends the match.
-fn fault<G: Game>(state: &G, color: Color, error: PlayerError) -> Result<Ended, Fatal> {
-    let Some(termination) = error.termination() else { return Err(Fatal { color, error }) };
-    let drawn = termination == Termination::Time && !can_win(state, color.other());
-    let result = if drawn { GameResult::Draw } else { GameResult::win(color.other()) };
+fn fault<G: Game>(state: &G, failure: Failure) -> Result<Ended, Failure> {
+    let Some(termination) = failure.error.termination() else { return Err(failure) };
+    let winner = failure.color.other();
+    let drawn = termination == Termination::Time && !can_win(state, winner);
+    let result = if drawn { GameResult::Draw } else { GameResult::win(winner) };
     Ok((Some(result), termination))
 }
 

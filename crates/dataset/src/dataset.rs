@@ -184,11 +184,15 @@ fn list(dir: &Path, shards: &mut Vec<(PathBuf, u32)>, faults: &mut Vec<Fault>) -
     Ok(())
 }
 
-/// Files that stages leave beside their shards: stamps, reports, metrics, PGN, journals.
+/// Files that stages leave beside their shards: stamps, reports, metrics, PGN, journals, and the temporary files
+/// (`name#number`) of a store whose process was killed.
 fn is_expected(name: &str) -> bool {
     const ENDINGS: [&str; 6] = [".journal", ".holder", ".jsonl", ".pgn", ".log", ".json"];
+    let temporary = name.rsplit_once('#').is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let own = name.starts_with("shard-") && !name.ends_with(".journal");
-    name.starts_with('.')
+    temporary
+        || name.starts_with('.')
+        || name == "report.txt"
         || name.starts_with("events.out.tfevents")
         || !own && ENDINGS.iter().any(|e| name.ends_with(e))
 }

@@ -215,12 +215,17 @@ mod tests {
         }
         drop(journal);
         let whole = std::fs::read(&path).unwrap();
-        for cut in 0..=whole.len() {
+        let complete = |cut: usize| ends[1..].iter().filter(|e| **e <= cut as u64).count();
+        for cut in MAGIC.len()..=whole.len() {
+            let (found, end) = recover(&whole[..cut]);
+            assert_eq!((found.as_slice(), end as u64), (&games[..complete(cut)], ends[complete(cut)]), "cut at {cut}");
+        }
+        for cut in [0, 3, 8, 9, 40, ends[1] as usize - 1, ends[1] as usize, ends[1] as usize + 1, whole.len()] {
             std::fs::write(&path, &whole[..cut]).unwrap();
             let (_, found) = Journal::open(&path).unwrap();
-            let complete = ends[1..].iter().filter(|e| **e <= cut as u64).count();
-            assert_eq!(found, games[..complete], "cut at {cut}");
-            assert_eq!(std::fs::metadata(&path).unwrap().len(), ends[complete], "the tail is gone from the file");
+            assert_eq!(found, games[..complete(cut)], "cut at {cut}");
+            let length = std::fs::metadata(&path).unwrap().len();
+            assert_eq!(length, ends[complete(cut)], "the tail is gone from the file");
         }
         std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         let (mut journal, _) = Journal::open(&path).unwrap();

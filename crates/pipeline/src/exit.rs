@@ -123,37 +123,4 @@ fn panicked_on_closed_stdout(payload: &(dyn Any + Send)) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("self-play failed")]
-    struct Outer(#[source] Box<dyn Error + Send + Sync>);
-
-    #[test]
-    fn codes() {
-        let stop = Stop::manual();
-        let interrupted = {
-            let s = Stop::manual();
-            s.request();
-            s.check().unwrap_err()
-        };
-        assert_eq!(failure_code(&Outer(interrupted.into()), &stop), 130);
-        assert_eq!(failure_code(&Outer(PrintError::Closed.into()), &stop), 0);
-        let pipe = || io::Error::from(io::ErrorKind::BrokenPipe);
-        assert_eq!(failure_code(&pipe(), &stop), 0);
-        // An engine's broken pipe is a failure.
-        assert_eq!(failure_code(&Outer(pipe().into()), &stop), 2);
-        stop.request();
-        assert_eq!(failure_code(&Outer(pipe().into()), &stop), 130);
-    }
-
-    #[test]
-    fn chain_says_each_cause_once() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("cannot read x: {0}")]
-        struct Quoting(#[source] io::Error);
-        let error = Outer(Quoting(io::Error::other("bad disk")).into());
-        assert_eq!(error_chain(&error), "self-play failed: cannot read x: bad disk");
-    }
-}
+mod tests;

@@ -43,6 +43,8 @@ impl Progress {
                 bar.set_style(style.progress_chars("=> "));
             }
             bar.set_prefix(label.to_string());
+            // The clock goes on between two units of work, however long they are.
+            bar.enable_steady_tick(Duration::from_secs(1));
             bar
         });
         let now = Instant::now();

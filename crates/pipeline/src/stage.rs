@@ -21,7 +21,7 @@ use crate::clock::{utc_compact, utc_now};
 use crate::files;
 use crate::lock::{Lock, LockError, WHOLE};
 use crate::say;
-use crate::stamp::{STAMP_FILE, Stamp, StampError, Status, differences, read_stamp, write_json, write_stamp};
+use crate::stamp::{STAMP_FILE, Stamp, StampError, Status, differences, load_stamp, write_json, write_stamp};
 use crate::store::{Store, StoreError};
 
 /// The resolved configuration, saved beside every output.
@@ -96,6 +96,14 @@ pub enum StageError {
         /// What differs.
         why: String,
     },
+}
+
+/// The stamp of a stage's folder, for the stages that read its output; none when it has none.
+///
+/// # Errors
+/// [`StageError::Stamp`] when there is one that cannot be read.
+pub fn read_stamp(dir: &Path) -> Result<Option<Stamp>, StageError> {
+    Ok(load_stamp(dir)?)
 }
 
 /// An open stage. It holds its lock until dropped.
@@ -257,7 +265,7 @@ enum Found {
 }
 
 fn examine(spec: &StageSpec, dir: &Path) -> Result<Found, StageError> {
-    let stamp = match read_stamp(dir) {
+    let stamp = match load_stamp(dir) {
         Ok(Some(stamp)) => stamp,
         Ok(None) if is_blank(dir) => return Ok(Found::Nothing),
         Ok(None) => return Ok(Found::Other(vec![format!("it holds files but no {STAMP_FILE}")])),

@@ -83,10 +83,7 @@ pub enum StampError {
 }
 
 /// The stamp of a stage's folder; none when it has none.
-///
-/// # Errors
-/// [`StampError`] when there is one that cannot be read.
-pub fn read_stamp(dir: &Path) -> Result<Option<Stamp>, StampError> {
+pub(crate) fn load_stamp(dir: &Path) -> Result<Option<Stamp>, StampError> {
     let path = dir.join(STAMP_FILE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -172,10 +169,10 @@ mod tests {
     #[test]
     fn unreadable_stamps_are_named() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(read_stamp(dir.path()).unwrap().is_none());
-        assert!(read_stamp(&dir.path().join("none")).unwrap().is_none());
+        assert!(load_stamp(dir.path()).unwrap().is_none());
+        assert!(load_stamp(&dir.path().join("none")).unwrap().is_none());
         fs::write(dir.path().join(STAMP_FILE), b"{\"stage\": 3}").unwrap();
-        let text = read_stamp(dir.path()).unwrap_err().to_string();
+        let text = load_stamp(dir.path()).unwrap_err().to_string();
         assert!(text.contains("stage.json is not a stage stamp"), "{text}");
     }
 }

@@ -43,7 +43,7 @@ pub enum StoreError {
         why: String,
     },
     /// A file could not be written; what it held before stands.
-    #[error("cannot write {path}: {source}{}", if .source.kind() == io::ErrorKind::StorageFull { "; free some space and run again" } else { "" })]
+    #[error("cannot write {path}: {source}{}", advice(.source))]
     Write {
         /// The object.
         path: String,
@@ -62,6 +62,10 @@ pub enum StoreError {
         #[source]
         source: object_store::Error,
     },
+}
+
+fn advice(source: &io::Error) -> &'static str {
+    if source.kind() == io::ErrorKind::StorageFull { "; free some space and run again" } else { "" }
 }
 
 /// An object in a listing.

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::SearchError;
 
+/// Most positions that one search asks for at a time: unanswered visits are counted in 16 bits.
+pub(crate) const MAX_LEAVES: u32 = 1024;
+
 /// How one tree is searched. Every field has a default; unknown fields are errors.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -80,7 +83,7 @@ impl SearchConfig {
         if self.simulations == 0 {
             return refuse("simulations", "at least 1", self.simulations.to_string());
         }
-        if !(1..=1024).contains(&self.leaves) {
+        if !(1..=MAX_LEAVES).contains(&self.leaves) {
             return refuse("leaves", "1 to 1024", self.leaves.to_string());
         }
         let numbers = [
@@ -111,7 +114,8 @@ impl SearchConfig {
 pub struct ServiceConfig {
     /// Threads that evaluate: one per core on a CPU, one or two on a GPU.
     pub executors: usize,
-    /// Most positions evaluated at once.
+    /// Most positions evaluated at once. When all workers wait, what is queued is shared out among the idle executors,
+    /// so that smaller batches keep all cores busy.
     pub batch: usize,
     /// Most positions that wait; workers block while the queue is full. Raised to `batch` where smaller.
     pub queue: usize,

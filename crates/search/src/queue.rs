@@ -60,6 +60,8 @@ pub(crate) struct State {
     next_client: u64,
     /// How many clients are `waiting`.
     waiting: usize,
+    /// How many executors have nothing to evaluate.
+    idle: usize,
     stopping: bool,
     pub(crate) failure: Option<SearchError>,
     /// Evaluators that take over from an executor's own before its next batch.
@@ -225,6 +227,7 @@ impl Shared {
         requests.clear();
         tags.clear();
         let mut state = self.state();
+        state.idle += 1;
         loop {
             if state.failure.is_some() {
                 return false;
@@ -236,7 +239,7 @@ impl Shared {
                 state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            if state.queue.len() >= self.batch || state.stopping || state.waiting >= state.clients.len() {
+            if state.queue.len() >= self.batch || state.stopping || state.all_wait() {
                 break;
             }
             let waited = state.since.map_or(self.wait, |since| since.elapsed());
@@ -246,7 +249,10 @@ impl Shared {
             state = self.work.wait_timeout(state, self.wait - waited).unwrap_or_else(PoisonError::into_inner).0;
         }
         let replaced = state.replacements[index].take().map(|new| mem::replace(evaluator, new));
-        let count = self.batch.min(state.queue.len());
+        // Nothing more comes before these are answered: every idle executor gets its share.
+        let sharers = if state.all_wait() { state.idle } else { 1 };
+        let count = self.batch.min(state.queue.len().div_ceil(sharers));
+        state.idle -= 1;
         for item in state.queue.drain(..count) {
             tags.push((item.client, item.place));
             requests.push(item.request);
@@ -291,6 +297,11 @@ impl Shared {
 }
 
 impl State {
+    /// Whether every live client has asked all it can before it is answered.
+    fn all_wait(&self) -> bool {
+        self.waiting >= self.clients.len()
+    }
+
     /// Why no more requests are taken.
     fn refusal(&self) -> Option<SearchError> {
         self.failure.clone().or_else(|| self.stopping.then_some(SearchError::Stopped))

@@ -28,7 +28,7 @@ pub struct RootReport {
     pub full: bool,
 }
 
-/// Whether `a` is the better move to play.
+/// Orders moves by how good they are to play.
 fn compare(a: &Edge, b: &Edge, solve: bool) -> Ordering {
     let rank = |e: &Edge| if solve { e.proof.rank() } else { 0 };
     rank(a).cmp(&rank(b)).then(a.visits.cmp(&b.visits)).then(a.prior.total_cmp(&b.prior))

@@ -8,6 +8,7 @@ use std::mem;
 
 use games::{Game, Move, MoverValue, Outcome, Rng, WhiteValue};
 
+use crate::config::MAX_LEAVES;
 use crate::priors::{normalise, temper};
 use crate::select::Rules;
 use crate::tree::{NONE, ROOT, Tree};
@@ -87,7 +88,8 @@ impl<G: Game> Search<G> {
         self.begin();
     }
 
-    /// Allows or forbids root noise from the next root on; `noise_weight` says how much of it.
+    /// Allows or forbids root noise for the roots that are evaluated or advanced to from now on; `noise_weight` says how
+    /// much of it.
     pub fn set_noise(&mut self, allowed: bool) {
         self.noise_allowed = allowed;
     }
@@ -145,7 +147,7 @@ impl<G: Game> Search<G> {
             out.push(request);
             return;
         }
-        let leaves = self.config.leaves.max(1) as usize;
+        let leaves = self.config.leaves.clamp(1, MAX_LEAVES) as usize;
         while self.pending.len() < leaves && self.visits() + (self.pending.len() as u32) < self.target() {
             if let Step::Collision = self.descend(out) {
                 break;
@@ -241,8 +243,9 @@ impl<G: Game> Search<G> {
 
     /// Mixes Dirichlet noise into the root's priors: once per root, as soon as it has priors.
     fn add_noise(&mut self) {
+        let noisy = self.noisy();
         let edges = self.tree.edges_mut(ROOT);
-        if !(self.noise_allowed && self.full && self.config.noise_weight > 0.0) || edges.is_empty() {
+        if !noisy || edges.is_empty() {
             return;
         }
         let alpha = match self.config.noise_alpha {

@@ -57,6 +57,8 @@ struct OpenShard {
     journal: Journal,
     records: BTreeMap<u64, GameRecord>,
     expected: u64,
+    /// Games that were not played in one go by one engine process, and so are not reproducible.
+    resumed: Vec<u64>,
 }
 
 impl Production {
@@ -101,7 +103,7 @@ impl Production {
             records.extend(journaled.into_iter().filter(|r| ids.contains(&r.game_id)).map(|r| (r.game_id, r)));
             inner.already += records.len() as u64;
             inner.queue.extend(ids.filter(|id| !records.contains_key(id)));
-            inner.open.insert(shard, OpenShard { journal, records, expected });
+            inner.open.insert(shard, OpenShard { journal, records, expected, resumed: Vec::new() });
         }
         let production = Production { store: store.clone(), meta, inner: Mutex::new(inner), total };
         production.close_full_shards()?;
@@ -126,6 +128,15 @@ impl Production {
     /// What this run has finished so far.
     pub fn tally(&self) -> Tally {
         self.lock().tally.clone()
+    }
+
+    /// Notes that a game was not played in one go; the sidecar of its shard will say so.
+    pub fn resumed(&self, game_id: u64) {
+        let mut inner = self.lock();
+        let shard = (game_id / inner.games_per_shard) as u32;
+        if let Some(open) = inner.open.get_mut(&shard) {
+            open.resumed.push(game_id);
+        }
     }
 
     /// Takes a finished game: into the journal at once, into its shard when that is full.
@@ -159,7 +170,11 @@ impl Production {
     fn close(&self, inner: &mut Inner, shard: u32) -> Result<(), DatasetError> {
         if let Some(open) = inner.open.remove(&shard) {
             let records: Vec<GameRecord> = open.records.into_values().collect();
-            dataset::write_shard(&self.store, shard, &records, &self.meta)?;
+            let note = match open.resumed.is_empty() {
+                true => serde_json::json!({}),
+                false => serde_json::json!({ "resumed_games": open.resumed }),
+            };
+            dataset::write_shard_as(&self.store, shard, &records, &self.meta, &note)?;
             open.journal.remove()?;
         }
         Ok(())

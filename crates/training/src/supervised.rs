@@ -8,7 +8,7 @@ use nn::{Best, Checkpoint, Network, Schedule, Trainer};
 use pipeline::{Metrics, Progress, Stage, StageSpec, Stop};
 use serde::{Deserialize, Serialize};
 
-use crate::course::{Course, Ended, Place, count_batches, info, trainer_config};
+use crate::course::{Course, Place, count_batches, info, trainer_config};
 use crate::profile::{Layout, Profile, content};
 use crate::stages::{Stages, fingerprint, locked_stage, required};
 use crate::{Error, Result};
@@ -87,6 +87,13 @@ struct State {
     worse: u64,
 }
 
+impl State {
+    /// The state with the course at `place`, for the checkpoint.
+    fn at(&self, place: &Place) -> serde_json::Value {
+        serde_json::to_value(State { place: place.clone(), ..self.clone() }).unwrap_or_default()
+    }
+}
+
 /// Trains a network on the corpus.
 ///
 /// # Errors
@@ -157,21 +164,21 @@ impl Pretraining<'_> {
             metrics: Metrics::open(self.stage.dir())?,
             progress: Progress::new("pretrain", Some(state.total)),
         };
-        if state.epochs.is_empty() {
-            self.judge::<G>(&mut course, &mut state)?;
-        }
-        while course.place.epoch < config.epochs.max(1) && state.worse < config.patience.max(1) {
-            let remember = |place: &Place| {
-                serde_json::to_value(State { place: place.clone(), ..state.clone() }).unwrap_or_default()
-            };
-            let loader = self.loader(course.place.epoch, Part::Train);
-            let ended = course.train_epoch::<G>(loader, &remember)?;
-            course.place.epoch += 1;
-            course.place.batch = 0;
-            self.judge::<G>(&mut course, &mut state)?;
-            if ended == Ended::Schedule {
+        loop {
+            // An epoch that was trained and not yet judged: also where a run goes on that was killed in between.
+            if state.epochs.len() as u64 <= course.place.epoch {
+                self.judge::<G>(&mut course, &mut state)?;
+            }
+            let over = course.place.epoch >= config.epochs.max(1) || course.place.step >= state.total;
+            if over || state.worse >= config.patience.max(1) {
                 break;
             }
+            let remember = |place: &Place| state.at(place);
+            let loader = self.loader(course.place.epoch, Part::Train);
+            course.train_epoch::<G>(loader, &remember)?;
+            course.place.epoch += 1;
+            course.place.batch = 0;
+            course.save(Best::Keep, &remember)?;
         }
         course.progress.finish("done");
         let place = &course.place;
@@ -224,9 +231,7 @@ impl Pretraining<'_> {
         }
         state.epochs.push(report);
         let state = &*state;
-        course.save(if better { Best::Candidate } else { Best::Keep }, &|place| {
-            serde_json::to_value(State { place: place.clone(), ..state.clone() }).unwrap_or_default()
-        })
+        course.save(if better { Best::Candidate } else { Best::Keep }, &|place| state.at(place))
     }
 
     fn loader(&self, epoch: u64, part: Part) -> LoaderSpec {

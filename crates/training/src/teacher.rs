@@ -13,11 +13,11 @@ use uci::{EngineError, EngineSpec, Limit, Supervised};
 
 use crate::production::Production;
 use crate::profile::{CorpusConfig, EngineConfig, Layout, Profile, content};
-use crate::stages::{Stages, locked_stage};
+use crate::stages::{Stages, locked_stage, required};
 use crate::{Error, Result};
 
 /// What the `corpus` stage reports.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct CorpusReport {
     /// Games on disk, all shards together.
     pub games: u64,
@@ -102,7 +102,8 @@ pub fn corpus(
     let mut plan = stages.spec("corpus", layout.corpus(), settings.clone(), Default::default());
     plan.growable.insert("games".to_owned(), config.games);
     let Some(stage) = locked_stage(plan, layout, range.clone())? else {
-        return report(layout, None);
+        let stamp = required(layout.corpus(), "the corpus", "corpus")?;
+        return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("corpus"));
     };
     let reproducible = !matches!(config.limit, Limit::MoveTime(_))
         && !profile.engine.options.keys().any(|k| k.contains("Elo") || k.contains("Skill") || k.contains("Limit"));
@@ -212,28 +213,44 @@ impl Writer<'_> {
         while !failed.load(Ordering::Relaxed) {
             self.stop.check()?;
             let Some(id) = self.production.next() else { break };
-            let record = loop {
-                let played = match engine.engine() {
-                    Ok(engine) => self.play(id, engine),
-                    Err(error) => Err(error),
-                };
-                match played {
-                    Ok(record) => break record,
-                    Err(error @ EngineError::Interrupted(_)) => {
-                        self.stop.check()?;
-                        return Err(error.into());
-                    }
-                    Err(error) => {
-                        pipeline::say!("warning: game {id}: {error}; the game is played again");
-                        engine.failed(error)?;
-                    }
-                }
-            };
+            let record = self.play_with_restarts(id, &mut engine)?;
             engine.succeeded();
             self.production.finished(record)?;
             tick();
         }
         Ok(())
+    }
+
+    /// Plays a game although the engine may fail: once more from its id, so that it comes out as it would have
+    /// undisturbed, and if that fails too from where it stands, so that an engine that cannot live through a whole
+    /// game still gets to its end.
+    fn play_with_restarts(&self, id: u64, engine: &mut Supervised) -> Result<GameRecord> {
+        let mut failures = 0;
+        let mut game = self.begin(id);
+        loop {
+            let ply = game.line.moves().len();
+            let error = match engine.engine().and_then(|engine| self.play(&mut game, engine)) {
+                Ok((result, termination)) => return Ok(self.record(id, game, result, termination)),
+                Err(error) => error,
+            };
+            if error.is_interrupted() {
+                self.stop.check()?;
+                return Err(error.into());
+            }
+            failures += 1;
+            if failures == 1 {
+                pipeline::say!("warning: game {id}: {error}; the game is played again");
+                game = self.begin(id);
+            } else {
+                let stands = game.line.moves().len();
+                pipeline::say!("warning: game {id}: {error}; the game goes on from ply {stands}");
+                if stands > ply {
+                    engine.succeeded();
+                    self.production.resumed(id);
+                }
+            }
+            engine.failed(error)?;
+        }
     }
 
     /// The opening of a game: from the book where there is one, then random plies; drawn again if it ends the game.
@@ -270,57 +287,88 @@ impl Writer<'_> {
         0.0
     }
 
-    fn play(&self, id: u64, engine: &mut uci::Engine) -> std::result::Result<GameRecord, EngineError> {
+    /// A game at the end of its opening.
+    fn begin(&self, id: u64) -> Table {
         let mut rng = Rng::from_parts(&[self.seed, Rng::part("corpus"), 0, id]);
-        let (mut line, opening) = self.opening(&mut rng);
-        let rate = self.mistake_rate(&mut rng);
+        let (line, opening) = self.opening(&mut rng);
+        let mistakes = self.mistake_rate(&mut rng);
         let opening_plies = line.moves().len();
-        let mut best: Vec<Option<Move>> = vec![None; opening_plies];
-        let mut score = vec![None; opening_plies];
-        let mut agreed = Agreement::default();
+        Table {
+            line,
+            opening,
+            opening_plies,
+            mistakes,
+            rng,
+            best: vec![None; opening_plies],
+            score: vec![None; opening_plies],
+            agreed: Agreement::default(),
+        }
+    }
+
+    /// Plays a game on to its end.
+    fn play(
+        &self,
+        game: &mut Table,
+        engine: &mut uci::Engine,
+    ) -> std::result::Result<(Option<GameResult>, Termination), EngineError> {
         engine.new_game()?;
         let mut moves = Vec::new();
-        let (result, termination) = loop {
-            if let Outcome::Decided { result, reason } = line.state().generate(&mut moves) {
-                break (Some(result), reason);
+        loop {
+            if let Outcome::Decided { result, reason } = game.line.state().generate(&mut moves) {
+                return Ok((Some(result), reason));
             }
-            if line.moves().len() >= self.config.max_plies as usize {
-                break (None, Termination::MaxPlies);
+            if game.line.moves().len() >= self.config.max_plies as usize {
+                return Ok((None, Termination::MaxPlies));
             }
-            let answer = engine.play(&line, self.config.limit)?;
-            let mistake = rate > 0.0 && rng.chance(rate);
-            let played = if mistake { moves[rng.below(moves.len())] } else { answer.m };
-            best.push((played != answer.m).then_some(answer.m));
-            score.push(answer.score.map(games::Score::to_i16));
-            let white = answer.score.filter(|_| played == answer.m).map(|s| match line.state().turn() {
+            let answer = engine.play(&game.line, self.config.limit)?;
+            let mistake = game.mistakes > 0.0 && game.rng.chance(game.mistakes);
+            let played = if mistake { moves[game.rng.below(moves.len())] } else { answer.m };
+            game.best.push((played != answer.m).then_some(answer.m));
+            game.score.push(answer.score.map(games::Score::to_i16));
+            let white = answer.score.filter(|_| played == answer.m).map(|s| match game.line.state().turn() {
                 Color::White => s,
                 Color::Black => s.opponent(),
             });
-            line.play(played);
+            game.line.play(played);
             if let Some(rule) = self.config.adjudicate
-                && let Some(winner) = agreed.add(white, rule)
-            {
+                && let Some(winner) = game.agreed.add(white, rule)
                 // A game that the rules have just ended keeps its own reason.
-                if line.state().outcome() == Outcome::Ongoing {
-                    break (Some(GameResult::win(winner)), Termination::Adjudication);
-                }
+                && game.line.state().outcome() == Outcome::Ongoing
+            {
+                return Ok((Some(GameResult::win(winner)), Termination::Adjudication));
             }
-        };
-        let start = line.start().fen();
-        Ok(GameRecord {
+        }
+    }
+
+    fn record(&self, id: u64, game: Table, result: Option<GameResult>, termination: Termination) -> GameRecord {
+        let start = game.line.start().fen();
+        GameRecord {
             white: self.teacher.clone(),
             black: self.teacher.clone(),
             start_fen: (start != Chess::start().fen()).then_some(start),
-            opening_plies: opening_plies as u16,
-            moves: line.moves().to_vec(),
-            best,
-            score,
+            opening_plies: game.opening_plies as u16,
+            moves: game.line.moves().to_vec(),
+            best: game.best,
+            score: game.score,
             result,
             termination,
-            opening,
+            opening: game.opening,
             ..GameRecord::new(Chess::NAME, id)
-        })
+        }
     }
+}
+
+/// A game in hand.
+struct Table {
+    line: Line<Chess>,
+    opening: Option<String>,
+    opening_plies: usize,
+    /// Probability that a ply is a random move.
+    mistakes: f64,
+    rng: Rng,
+    best: Vec<Option<Move>>,
+    score: Vec<Option<i16>>,
+    agreed: Agreement,
 }
 
 /// How long the scores have agreed on a winner.

@@ -81,7 +81,16 @@ fn d1_content_is_checked_beyond_its_hash() {
 fn d1_stray_files_and_empty_folders() {
     let dir = tempfile::tempdir().unwrap();
     let dirs = three(dir.path());
-    for expected in ["stage.json", "config.json", "match.pgn", "metrics.jsonl", "shard-00003.journal", ".hidden"] {
+    for expected in [
+        "stage.json",
+        "config.json",
+        "match.pgn",
+        "report.txt",
+        "metrics.jsonl",
+        "shard-00003.journal",
+        "shard-00003.parquet#1",
+        ".hidden",
+    ] {
         std::fs::write(dir.path().join(expected), "x").unwrap();
     }
     std::fs::create_dir(dir.path().join("older.20260101")).unwrap();

@@ -108,7 +108,7 @@ fn logits_are_in_the_order_of_the_policy_index() {
     // The bias tells the plane.
     let out = weights.get_mut("policy.out.weight").unwrap();
     out.data.fill(0.0);
-    for (i, b) in weights.get_mut("policy.out.weight").unwrap().data.iter_mut().enumerate() {
+    for (i, b) in weights.get_mut("policy.out.bias").unwrap().data.iter_mut().enumerate() {
         *b = i as f32;
     }
     let network = Network::from_weights(network.architecture(), &Device::Cpu, &weights, "test").unwrap();

@@ -174,6 +174,50 @@ fn a_kill_at_any_moment_of_opening_leaves_fresh_or_resume() {
     }
 }
 
+const KILLED_ROOT: &str = "PIPELINE_TEST_KILLED_ROOT";
+
+/// Not a test by itself: the test below starts this binary again to run it as the process that is killed.
+#[test]
+fn writes_shards_until_killed() {
+    let Some(root) = std::env::var_os(KILLED_ROOT) else { return };
+    let root = Path::new(&root);
+    let spec = StageSpec { dir: root.join("data/corpus"), ..Fixture::new().spec() };
+    let stage = Stage::open(spec, &root.join("locks")).unwrap();
+    for shard in stage.store().list("shards").unwrap().len().. {
+        stage.store().put(&format!("shards/{shard:06}"), &[7; 5000]).unwrap();
+    }
+}
+
+#[test]
+fn sigkill_at_random_moments_loses_nothing() {
+    let f = Fixture::new();
+    let mut before = 0;
+    for round in 0..20_u64 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "stage::tests::writes_shards_until_killed"])
+            .env(KILLED_ROOT, f.root.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // Half of the rounds end at any moment, the others surely among the shards, however busy the machine is.
+        let written = || fs::read_dir(f.dir().join("shards")).map_or(0, |entries| entries.count());
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while round % 2 == 1 && written() <= before && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_micros(round * 7919 % 20_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let stage = f.open(f.spec());
+        assert!(matches!(stage.plan(), Plan::Fresh | Plan::Resume));
+        let shards = stage.store().list("shards").unwrap();
+        assert!(shards.iter().all(|shard| shard.bytes == 5000) && shards.len() >= before);
+        before = shards.len();
+        assert!(f.aside().is_empty());
+    }
+    assert!(before >= 5, "only {before} shards in all rounds");
+}
+
 #[test]
 fn seconds_add_up_over_runs() {
     let f = Fixture::new();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use games::{Connect4, Game, MoverValue, Rng, TicTacToe};
 
-use super::Service;
+use super::{Service, ServiceStats};
 use crate::testing::{HashEvaluator, With};
 use crate::{Client, Evaluator, Request, Search, SearchConfig, SearchError, ServiceConfig, UniformEvaluator, drive};
 
@@ -98,6 +98,23 @@ fn full_batches_are_joined_from_several_clients() {
             .map(|_| service.stats());
         assert_eq!(sizes.unwrap().batches, 1);
         drop(idle);
+    });
+}
+
+#[test]
+fn a_batch_that_is_all_there_is_shared_among_idle_executors() {
+    within_time(|| {
+        let slow = |_: usize| {
+            Ok(With(|request: &mut Request| {
+                thread::sleep(Duration::from_millis(20));
+                HashEvaluator.evaluate(std::slice::from_mut(request))
+            }))
+        };
+        let service =
+            Service::start(ServiceConfig { executors: 2, batch: 64, ..ServiceConfig::default() }, slow).unwrap();
+        thread::sleep(Duration::from_millis(50)); // both executors are idle now
+        service.client().evaluate(&mut vec![Request::new(&TicTacToe::start()); 8]).unwrap();
+        assert_eq!(service.stats(), ServiceStats { batches: 2, positions: 8 });
     });
 }
 
