@@ -79,5 +79,5 @@ fn a_killed_match_plays_every_game_once() {
     run.ok("pretrain", &[]);
     let games = ["--set", "eval.games=10", "--set", "engine.args=[\"--slow\", \"2\"]"];
     disturbed(&run, "eval", &games, 500, 4);
-    assert_whole(&run, "eval", 10);
+    assert_whole(&run, "eval/games", 10);
 }

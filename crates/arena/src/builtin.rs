@@ -102,7 +102,6 @@ pub fn builtin_openings() -> Vec<Opening> {
 
 #[cfg(test)]
 mod tests {
-    use shakmaty::Position;
     use std::collections::HashSet;
 
     use games::Outcome;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,6 @@ use crate::{ArenaError, MatchReport, MatchSpec, Opening, Pentanomial, Scores, Sp
 /// share what is behind a reference count or a service, and nothing else.
 pub type Factory<'f, G> = &'f (dyn Fn(usize) -> Result<Box<dyn Player<G>>, PlayerError> + Sync);
 
-/// How often a stop request is looked for.
-const POLL: Duration = Duration::from_millis(50);
 /// How often the time spent is saved, so that a kill loses little of it.
 const SAVE_TIME: Duration = Duration::from_secs(20);
 
@@ -304,29 +302,24 @@ impl Run<'_> {
         clock: &Clock,
     ) -> Result<(), ArenaError> {
         let progress = Progress::new(&self.spec.label, Some(self.spec.games));
-        let mut saved = Instant::now();
-        loop {
-            let message = match receiver.recv_timeout(POLL) {
-                Ok(message) => message,
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
+        let (mut saved, mut failed) = (Instant::now(), Ok(()));
+        for message in receiver {
             match message {
                 Message::Finished(record) => {
                     self.journal.append(&record)?;
                     table.insert(*record);
                     progress.set(table.records.len() as u64, &table.total.to_string());
                 }
-                // What a worker was still at when a test ended the match does not count.
-                _ if table.is_over() => {}
+                // What a worker was still at when the match was over or had failed does not count.
+                _ if table.is_over() || failed.is_err() => {}
                 Message::Failed { game, failure } => {
                     let side = usize::from(failure.color != color_of_a(game));
                     let player = format!("{} ({})", ["A", "B"][side], self.stamp.players[side]);
-                    return Err(ArenaError::Player { player, game: Some(game), source: failure.error });
+                    failed = Err(ArenaError::Player { player, game: Some(game), source: failure.error });
                 }
-                Message::OpeningFailed(error) => return Err(error.into()),
+                Message::OpeningFailed(error) => failed = Err(error.into()),
             }
-            if table.is_over() {
+            if table.is_over() || failed.is_err() {
                 shared.halt.store(true, Ordering::Relaxed);
             }
             if saved.elapsed() > SAVE_TIME {
@@ -336,7 +329,7 @@ impl Run<'_> {
             }
         }
         progress.finish(&table.total.to_string());
-        Ok(())
+        failed
     }
 }
 

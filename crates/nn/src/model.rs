@@ -100,7 +100,7 @@ impl Model {
     /// # Errors
     /// [`NnError::Candle`] if the device fails.
     pub fn evaluate_all(&self, inputs: &[Packed]) -> Result<Evaluations, NnError> {
-        let run = |executor: &mut Executor, chunk: &[Packed]| Ok(executor.evaluate(chunk)?.to_owned());
+        let run = |executor: &mut Executor, chunk: &[Packed]| Ok(executor.evaluate(chunk)?.to_evaluations());
         let parts: Vec<Evaluations> = if self.on_device() {
             let mut executor = self.executor(BATCH * 16);
             inputs.chunks(BATCH * 16).map(|chunk| run(&mut executor, chunk)).collect::<Result<_, NnError>>()?

@@ -22,17 +22,24 @@ pub(crate) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a 
     }
 }
 
-/// Calls `f` with the numbers of a tensor that lies in main memory.
-pub(crate) fn with_slice<T>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> Result<T>) -> Result<T> {
-    let tensor = tensor.contiguous()?;
-    let (storage, layout) = tensor.storage_and_layout();
-    match &*storage {
-        Storage::Cpu(storage) => f(slice(storage, layout)?),
-        _ => candle_core::bail!("the operation runs on the CPU only"),
+/// Calls `f` with the numbers of tensors that lie in main memory.
+pub(crate) fn with_slices<T, const N: usize>(
+    tensors: [&Tensor; N],
+    f: impl FnOnce([&[f32]; N]) -> Result<T>,
+) -> Result<T> {
+    let tensors = tensors.iter().map(|t| t.contiguous()).collect::<Result<Vec<_>>>()?;
+    let guards: Vec<_> = tensors.iter().map(Tensor::storage_and_layout).collect();
+    let mut slices: [&[f32]; N] = [&[]; N];
+    for (place, (storage, layout)) in slices.iter_mut().zip(&guards) {
+        match &**storage {
+            Storage::Cpu(storage) => *place = slice(storage, layout)?,
+            _ => candle_core::bail!("the operation runs on the CPU only"),
+        }
     }
+    f(slices)
 }
 
-/// A tensor in main memory.
+/// A tensor of the same shape as another, in main memory too.
 pub(crate) fn tensor(data: Vec<f32>, like: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(data, like.shape(), like.device())
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::NnError;
 use crate::arch::{Architecture, Role};
-use crate::ops::{slice, with_slice};
+use crate::ops::{slice, with_slices};
 use crate::weights::{self, HostTensor, Weights};
 
 /// Settings of the optimizer.
@@ -130,7 +130,7 @@ impl AdamW {
         for var in params.values() {
             let Some(grad) = grads.get(var) else { continue };
             sum += if grad.device().is_cpu() {
-                with_slice(grad, |g| Ok(g.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>()))?
+                with_slices([grad], |[g]| Ok(g.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>()))?
             } else {
                 f64::from(grad.sqr()?.sum_all()?.to_scalar::<f32>()?)
             };

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::BatchView;
 use crate::network::Kernels;
-use crate::ops::{slice, with_slice};
+use crate::ops::{slice, with_slices};
 
 /// Added to the logit of a filler: its probability is exactly 0, and 0 times it is still 0.
 const FILLER: f32 = -1e30;
@@ -173,8 +173,10 @@ impl CustomOp1 for PolicyLoss {
     }
 
     fn bwd(&self, logits: &Tensor, _loss: &Tensor, dy: &Tensor) -> Result<Option<Tensor>> {
-        let Some((sums, gradient)) = self.found.get() else { candle_core::bail!("policy_loss: backward first") };
-        let scale = with_slice(dy, |dy| Ok(dy[0]))? / sums.rows.max(1) as f32;
+        let Some((sums, gradient)) = self.found.get() else {
+            candle_core::bail!("policy_loss: backward before forward")
+        };
+        let scale = with_slices([dy], |[dy]| Ok(dy[0]))? / sums.rows.max(1) as f32;
         let actions = logits.dim(1)?;
         let mut out = vec![0.0f32; logits.elem_count()];
         for (row, out) in out.chunks_exact_mut(actions).enumerate() {
@@ -249,15 +251,15 @@ mod tests {
         assert!((loss - other).abs() < 1e-6);
         assert_eq!(sums, other_sums);
         assert_eq!((sums.top1, sums.top5), (0, 1));
-        for i in 0..logits.len() {
-            assert!((gradient[i] - other_gradient[i]).abs() < 1e-6);
+        for (i, (found, other)) in gradient.iter().zip(&other_gradient).enumerate() {
+            assert!((found - other).abs() < 1e-6);
             let shifted = |h: f32| {
                 let mut moved = logits;
                 moved[i] += h;
                 loss_and_gradient(Kernels::Cpu, &moved, &target).1.loss
             };
             let numeric = (shifted(1e-2) - shifted(-1e-2)) / 2e-2;
-            assert!((numeric - f64::from(gradient[i])).abs() < 1e-4, "{numeric} {}", gradient[i]);
+            assert!((numeric - f64::from(*found)).abs() < 1e-4, "{numeric} {found}");
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct Outputs<'a> {
 
 impl Outputs<'_> {
     /// A copy.
-    pub fn to_owned(&self) -> Evaluations {
+    pub fn to_evaluations(self) -> Evaluations {
         Evaluations { policy: self.policy.to_vec(), value: self.value.to_vec(), wdl: self.wdl.map(<[f32]>::to_vec) }
     }
 }

@@ -22,7 +22,7 @@ fn a_position_is_bit_equal_in_any_batch() {
             let inputs = inputs(shape, 64);
             let mut one = model.executor(1);
             let alone: Vec<Evaluations> =
-                inputs.iter().map(|x| one.evaluate(std::slice::from_ref(x)).unwrap().to_owned()).collect();
+                inputs.iter().map(|x| one.evaluate(std::slice::from_ref(x)).unwrap().to_evaluations()).collect();
             for batch in [7, 64] {
                 let mut executor = model.executor(batch);
                 for (i, chunk) in inputs.chunks(batch).enumerate() {
@@ -135,6 +135,9 @@ fn speed() {
     for _ in 0..steps {
         trainer.step(&samples.view(), 1e-3).unwrap();
     }
+    let weights = trainer.network().weights().unwrap();
+    let bytes: Vec<u8> = weights.values().flat_map(|t| &t.data).flat_map(|x| x.to_le_bytes()).collect();
+    println!("weights after {} steps: {}", trainer.steps(), blake3::hash(&bytes).to_hex());
     println!("5x64 training, batch 256: {:.0} positions/s", 256.0 * f64::from(steps) / start.elapsed().as_secs_f64());
 
     let model = Model::from_network(&Network::new(&net(6), &Device::Cpu, 1).unwrap()).unwrap();

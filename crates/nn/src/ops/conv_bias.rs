@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::{slice, tensor, with_slice};
+use super::{slice, tensor, with_slices};
 use crate::kernels::{Backward, Epilogue, Geometry, Isa, Packing, Rows, boards_per_group};
 
 /// `conv(x, w) + b`: `x` is `[boards, squares, inputs]`, `w` `[outputs, inputs, k, k]`, `b` `[outputs]`.
@@ -60,27 +60,23 @@ impl CustomOp3 for ConvBias {
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let (squares, outputs) = (self.geometry.squares(), self.outputs);
-        let (result, db) = with_slice(x, |x_data| {
-            with_slice(w, |w| {
-                with_slice(dy, |dy| {
-                    let conv = Backward {
-                        isa: Isa::best(),
-                        geometry: &self.geometry,
-                        inputs: self.inputs,
-                        outputs,
-                        weight: w,
-                        x: x_data,
-                        want_input: x.track_op(),
-                    };
-                    let result = conv.run(|boards, stride, dz| {
-                        let dy = &dy[boards.start * squares * outputs..boards.end * squares * outputs];
-                        for (dz, dy) in dz.chunks_exact_mut(stride).zip(dy.chunks_exact(outputs)) {
-                            dz[..outputs].copy_from_slice(dy);
-                        }
-                    });
-                    Ok((result, bias_gradient(dy, outputs, boards_per_group(squares) * squares)))
-                })
-            })
+        let (result, db) = with_slices([x, w, dy], |[x_data, w, dy]| {
+            let conv = Backward {
+                isa: Isa::best(),
+                geometry: &self.geometry,
+                inputs: self.inputs,
+                outputs,
+                weight: w,
+                x: x_data,
+                want_input: x.track_op(),
+            };
+            let result = conv.run(|boards, stride, dz| {
+                let dy = &dy[boards.start * squares * outputs..boards.end * squares * outputs];
+                for (dz, dy) in dz.chunks_exact_mut(stride).zip(dy.chunks_exact(outputs)) {
+                    dz[..outputs].copy_from_slice(dy);
+                }
+            });
+            Ok((result, bias_gradient(dy, outputs, boards_per_group(squares) * squares)))
         })?;
         let dx = result.input.map(|dx| tensor(dx, x)).transpose()?;
         Ok((dx, Some(tensor(result.weight, w)?), Some(tensor(db, b)?)))

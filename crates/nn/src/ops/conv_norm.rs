@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::{slice, tensor, with_slice};
+use super::{slice, tensor, with_slices};
 use crate::kernels::{
     Backward, Epilogue, Geometry, GroupStats, Isa, NormForward, Normed, Packing, Rows, boards_per_group, norm_backward,
     norm_forward,
@@ -80,6 +80,9 @@ impl ConvNorm {
         if boards == 0 || x.len() != boards * squares * inputs || params.len() != self.weights() + 2 * outputs {
             candle_core::bail!("conv_norm: {} inputs do not fit {squares} squares of {inputs} channels", x.len());
         }
+        if residual.is_some_and(|r| r.len() != boards * squares * outputs) {
+            candle_core::bail!("conv_norm: the residual does not have the output's shape");
+        }
         let (w, norm) = params.split_at(self.weights());
         let (gamma, beta) = norm.split_at(*outputs);
         let packed = Packing::forward(Isa::best(), geometry.taps(), *inputs, *outputs, w);
@@ -105,48 +108,32 @@ impl ConvNorm {
         let Some(saved) = self.saved.get() else { candle_core::bail!("conv_norm: backward before forward") };
         let ConvNormSpec { geometry, inputs, outputs, relu, .. } = &self.spec;
         let squares = geometry.squares();
-        with_slice(x, |x_data| {
-            with_slice(params, |p| {
-                with_slice(y, |y| {
-                    with_slice(dy, |dy| {
-                        let (w, norm) = p.split_at(self.weights());
-                        let gamma = &norm[..*outputs];
-                        let y = relu.then_some(y);
-                        let norm = norm_backward(&saved.stats, gamma, &saved.z, y, dy, self.piece());
-                        let conv = Backward {
-                            isa: Isa::best(),
-                            geometry,
-                            inputs: *inputs,
-                            outputs: *outputs,
-                            weight: w,
-                            x: x_data,
-                            want_input: x.track_op(),
-                        };
-                        let result = conv.run(|boards, stride, dz| {
-                            norm.fill(boards.start * squares..boards.end * squares, stride, dz);
-                        });
-                        let mut dp = result.weight;
-                        dp.extend_from_slice(&norm.gamma);
-                        dp.extend_from_slice(&norm.beta);
-                        Ok(Gradients {
-                            input: result.input.map(|dx| tensor(dx, x)).transpose()?,
-                            params: tensor(dp, params)?,
-                            residual: if residual {
-                                Some(Tensor::from_vec(norm.residual(), y_shape(x, *outputs)?, x.device())?)
-                            } else {
-                                None
-                            },
-                        })
-                    })
-                })
+        with_slices([x, params, y, dy], |[x_data, p, y_data, dy]| {
+            let (w, norm) = p.split_at(self.weights());
+            let y_data = relu.then_some(y_data);
+            let norm = norm_backward(&saved.stats, &norm[..*outputs], &saved.z, y_data, dy, self.piece());
+            let conv = Backward {
+                isa: Isa::best(),
+                geometry,
+                inputs: *inputs,
+                outputs: *outputs,
+                weight: w,
+                x: x_data,
+                want_input: x.track_op(),
+            };
+            let result = conv.run(|boards, stride, dz| {
+                norm.fill(boards.start * squares..boards.end * squares, stride, dz);
+            });
+            let mut dp = result.weight;
+            dp.extend_from_slice(&norm.gamma);
+            dp.extend_from_slice(&norm.beta);
+            Ok(Gradients {
+                input: result.input.map(|dx| tensor(dx, x)).transpose()?,
+                params: tensor(dp, params)?,
+                residual: residual.then(|| tensor(norm.residual(), y)).transpose()?,
             })
         })
     }
-}
-
-fn y_shape(x: &Tensor, outputs: usize) -> Result<(usize, usize, usize)> {
-    let (boards, squares, _) = x.dims3()?;
-    Ok((boards, squares, outputs))
 }
 
 struct Gradients {

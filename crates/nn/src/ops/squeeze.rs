@@ -3,7 +3,7 @@
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::{slice, tensor, with_slice};
+use super::{slice, tensor, with_slices};
 use crate::kernels::at_least;
 
 /// Mean over the squares: `[boards, squares, channels]` to `[boards, channels]`.
@@ -41,7 +41,7 @@ impl CustomOp1 for Mean {
     fn bwd(&self, x: &Tensor, _y: &Tensor, dy: &Tensor) -> Result<Option<Tensor>> {
         let board = self.squares * self.channels;
         let scale = 1.0 / self.squares as f32;
-        let dx = with_slice(dy, |dy| {
+        let dx = with_slices([dy], |[dy]| {
             let mut dx = vec![0.0; dy.len() * self.squares];
             dx.par_chunks_mut(board).zip(dy.par_chunks(self.channels)).for_each(|(dx, dy)| {
                 for row in dx.chunks_exact_mut(self.channels) {
@@ -110,30 +110,25 @@ impl CustomOp3 for Gate {
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let (board, channels) = (self.squares * self.channels, self.channels);
-        let (dz, dg, dr) = with_slice(z, |z| {
-            with_slice(g, |g| {
-                with_slice(y, |y| {
-                    with_slice(dy, |dy| {
-                        let mut dz = vec![0.0; z.len()];
-                        let mut dr = vec![0.0; z.len()];
-                        let mut dg = vec![0.0; g.len()];
-                        let outputs = dz.par_chunks_mut(board).zip(dr.par_chunks_mut(board));
-                        outputs.zip(dg.par_chunks_mut(channels)).enumerate().for_each(|(i, ((dz, dr), dg))| {
-                            let g = &g[i * channels..][..channels];
-                            for row in (0..board).step_by(channels) {
-                                for c in 0..channels {
-                                    let (here, all) = (row + c, i * board + row + c);
-                                    let dm = if y[all] > 0.0 { dy[all] } else { 0.0 };
-                                    dr[here] = dm;
-                                    dz[here] = dm * g[c];
-                                    dg[c] += dm * z[all];
-                                }
-                            }
-                        });
-                        Ok((dz, dg, dr))
-                    })
-                })
-            })
+        let (dz, dg, dr) = with_slices([z, g, y, dy], |[z, g, y, dy]| {
+            let mut dz = vec![0.0; z.len()];
+            let mut dr = vec![0.0; z.len()];
+            let mut dg = vec![0.0; g.len()];
+            let outputs = dz.par_chunks_mut(board).zip(dr.par_chunks_mut(board)).zip(dg.par_chunks_mut(channels));
+            outputs.enumerate().for_each(|(i, ((dz, dr), dg))| {
+                let at = i * board..(i + 1) * board;
+                let masked = dy[at.clone()].iter().zip(&y[at.clone()]).map(|(dy, y)| if *y > 0.0 { *dy } else { 0.0 });
+                dr.iter_mut().zip(masked).for_each(|(dr, dm)| *dr = dm);
+                let g = &g[i * channels..][..channels];
+                let rows = dz.chunks_exact_mut(channels).zip(dr.chunks_exact(channels));
+                for ((dz, dm), z) in rows.zip(z[at].chunks_exact(channels)) {
+                    for (((dz, dg), (dm, z)), g) in dz.iter_mut().zip(dg.iter_mut()).zip(dm.iter().zip(z)).zip(g) {
+                        *dz = dm * g;
+                        *dg += dm * z;
+                    }
+                }
+            });
+            Ok((dz, dg, dr))
         })?;
         Ok((Some(tensor(dz, z)?), Some(tensor(dg, g)?), Some(tensor(dr, r)?)))
     }
@@ -144,8 +139,8 @@ pub(crate) fn gate_board(z: &[f32], g: &[f32], r: &[f32], y: &mut [f32]) {
     let channels = g.len();
     let rows = z.chunks_exact(channels).zip(r.chunks_exact(channels));
     for (y, (z, r)) in y.chunks_exact_mut(channels).zip(rows) {
-        for c in 0..channels {
-            y[c] = at_least(z[c] * g[c] + r[c], 0.0);
+        for ((y, r), (z, g)) in y.iter_mut().zip(r).zip(z.iter().zip(g)) {
+            *y = at_least(z * g + r, 0.0);
         }
     }
 }

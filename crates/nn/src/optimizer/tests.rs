@@ -1,3 +1,5 @@
+#![allow(clippy::needless_range_loop, reason = "the formula is written for element i of five lists")]
+
 use super::*;
 
 fn rates(config: OptimizerConfig, step: i32, lr: f64, decay: bool, clip: f64) -> Rates {
