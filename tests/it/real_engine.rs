@@ -75,4 +75,24 @@ fn a_pre_trained_network_beats_an_untrained_one() {
     run.ok("eval", &settings);
     let score = run.json("eval/stage.json")["summary"]["score"].as_f64().unwrap();
     assert!(score >= 0.75, "scored {score} against untrained weights");
+
+    let (trained, untrained) = (run.path("pretrain"), run.path("refine/untrained"));
+    let judge = |candidate: &std::path::Path, best: &std::path::Path| {
+        let args = [
+            "--candidate",
+            candidate.to_str().unwrap(),
+            "--best",
+            best.to_str().unwrap(),
+            "--set",
+            "gate.games=20",
+            "--set",
+            "gate.simulations=16",
+            "--set",
+            "gate.max_plies=200",
+        ];
+        run.run("gate", &args)
+    };
+    let (forward, reverse) = (judge(&trained, &untrained), judge(&untrained, &trained));
+    assert_eq!(forward.code, 0, "{}\n{}", forward.stdout, forward.stderr);
+    assert!(reverse.code == 1 && reverse.stdout.contains("refused"), "{}\n{}", reverse.stdout, reverse.stderr);
 }

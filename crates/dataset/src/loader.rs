@@ -162,7 +162,7 @@ impl<G: Game> Loader<G> {
                 positions = data.positions();
             }
             fingerprints.push(data.fingerprint());
-            let plan = Plan::new::<G>(&spec, i, data, Arc::clone(&workers))?;
+            let plan = Plan::new(&spec, i, data, Arc::clone(&workers))?;
             streams.push((Stream::start::<G>(plan)?, source.share));
         }
         let augment = Rng::from_parts(&[spec.seed, Rng::part("augment"), spec.epoch]);

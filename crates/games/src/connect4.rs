@@ -80,7 +80,8 @@ impl Game for Connect4 {
         let error =
             |reason: &str| GameError::Position { game: "connect4", text: text.to_owned(), reason: reason.to_owned() };
         let filled = white | black;
-        if filled & !(filled << WIDTH | repeat_rows(0) | (1 << WIDTH) - 1) != 0 {
+        let supported = filled << WIDTH | 0b111_1111;
+        if filled & !supported != 0 {
             return Err(error("a stone hangs in the air"));
         }
         let stones = if turn == Color::White { [white, black] } else { [black, white] };

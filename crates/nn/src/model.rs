@@ -28,7 +28,7 @@ const BATCH: usize = 64;
 
 enum Weights {
     /// Folded and packed for the CPU kernels.
-    Packed(PackedNet),
+    Packed(Box<PackedNet>),
     /// A network of its own on a device.
     Device(Box<Network>),
 }
@@ -58,7 +58,7 @@ impl Model {
     /// [`NnError::Candle`] if they cannot be copied.
     pub fn from_network(network: &Network) -> Result<Self, NnError> {
         let weights = match network.kernels() {
-            Kernels::Cpu => Weights::Packed(PackedNet::new(network)?),
+            Kernels::Cpu => Weights::Packed(Box::new(PackedNet::new(network)?)),
             Kernels::Tensor => Weights::Device(Box::new(network.copy()?)),
         };
         Ok(Model { arch: Arc::new(network.architecture().clone()), weights: Arc::new(weights) })

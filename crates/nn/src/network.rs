@@ -194,7 +194,7 @@ impl Network {
     /// [`NnError::Batch`] if the length does not fit.
     pub fn input(&self, planes: &[f32]) -> Result<Tensor, NnError> {
         let shape = self.arch.shape();
-        if planes.is_empty() || planes.len() % shape.inputs() != 0 {
+        if planes.is_empty() || !planes.len().is_multiple_of(shape.inputs()) {
             let reason = format!("{} numbers are no whole number of inputs of {}", planes.len(), shape.inputs());
             return Err(NnError::Batch(reason));
         }

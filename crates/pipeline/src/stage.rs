@@ -139,7 +139,7 @@ impl Stage {
         files::sweep_temporaries(&dir);
         let (plan, old) = match examine(&spec, &dir)? {
             Found::Nothing => (Plan::Fresh, None),
-            Found::Same(plan, stamp) => (plan, Some(stamp)),
+            Found::Same(plan, stamp) => (plan, Some(*stamp)),
             Found::Other(why) => {
                 move_aside(&spec.name, &dir, &why)?;
                 (Plan::Fresh, None)
@@ -164,7 +164,7 @@ impl Stage {
         let _guard = wait_for(&lock_path(locks, &spec.name, "stamp.lock"), &spec.name)?;
         let (plan, old) = match examine(&spec, &spec.dir)? {
             Found::Nothing => (Plan::Fresh, None),
-            Found::Same(plan, stamp) => (plan, Some(stamp)),
+            Found::Same(plan, stamp) => (plan, Some(*stamp)),
             Found::Other(why) => {
                 return Err(StageError::Mismatch { stage: spec.name, dir: spec.dir, why: why.join(", ") });
             }
@@ -259,7 +259,7 @@ impl Drop for Stage {
 /// What a stage's folder holds, seen from its specification.
 enum Found {
     Nothing,
-    Same(Plan, Stamp),
+    Same(Plan, Box<Stamp>),
     /// Something else; why.
     Other(Vec<String>),
 }
@@ -289,7 +289,7 @@ fn examine(spec: &StageSpec, dir: &Path) -> Result<Found, StageError> {
         Status::Done if same_amounts => Plan::Done,
         Status::Done => Plan::Extend,
     };
-    Ok(Found::Same(plan, stamp))
+    Ok(Found::Same(plan, Box::new(stamp)))
 }
 
 /// Whether a folder is missing or holds nothing but hidden files (such as a desktop's own) and unfinished ones.

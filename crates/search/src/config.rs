@@ -56,7 +56,7 @@ impl Default for SearchConfig {
     fn default() -> Self {
         SearchConfig {
             simulations: 400,
-            c_puct: 1.75,
+            c_puct: 2.5,
             fpu_reduction: 0.25,
             policy_temperature: 1.0,
             noise_alpha: 0.3,

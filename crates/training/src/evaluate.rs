@@ -57,7 +57,7 @@ pub(crate) fn run<G: Game>(
     };
     let ours = Contender::network::<G>(profile, network, &network.name(), config.simulations)?;
     let theirs = opponent.contender::<G>(stages)?;
-    let report = play::<G>(&match_spec::<G>(stages, generation), &ours, &theirs, &stage, stages.stop)?;
+    let report = play::<G>(&match_spec::<G>(stages, generation), &ours, &theirs, stage.dir(), stages.stop)?;
     let report = EvalReport { score: report.score.unwrap_or(0.0), text: report.to_string() };
     finish(&stage, &report)?;
     Ok(report)

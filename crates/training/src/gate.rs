@@ -1,14 +1,15 @@
 //! The gate: a candidate replaces the best network only if it wins a match of paired openings.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use arena::{MatchReport, MatchSpec, OpeningSource};
+use arena::{MatchSpec, OpeningSource};
 use games::{Game, Rng};
-use pipeline::{Stage, StageSpec};
+use pipeline::{StageSpec, Stop};
 
 use crate::Result;
 use crate::matches::{Contender, play};
-use crate::profile::content;
+use crate::profile::{Layout, Profile, content};
 use crate::stages::{NetworkRef, Stages};
 
 /// The stamp of an iteration's gate.
@@ -38,18 +39,57 @@ pub(crate) fn spec<G: Game>(
     )
 }
 
-/// Plays the match; the candidate is player A.
+/// What a gate decided.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Verdict {
+    /// Whether the candidate replaces the best network.
+    pub accepted: bool,
+    /// Its score in 0..1; `None` if no game was decided.
+    pub score: Option<f64>,
+    /// The score that it needed.
+    pub threshold: f64,
+    /// The match.
+    pub text: String,
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verdict = if self.accepted { "accepted" } else { "refused" };
+        write!(f, "gate: the candidate is {verdict} (needs {:.3})\n{}", self.threshold, self.text)
+    }
+}
+
+/// Plays any two checkpoint folders against each other under the gate's rules. The games are kept in a dated folder
+/// `gate.<time>` of the run.
+///
+/// # Errors
+/// A folder without a checkpoint for this game, a match that fails, or a stop request.
+pub fn judge<G: Game>(
+    profile: &Profile,
+    layout: &Layout,
+    candidate: &Path,
+    best: &Path,
+    stop: &Stop,
+) -> Result<Verdict> {
+    let stages = Stages { profile, layout, stop };
+    let (candidate, best) = (NetworkRef::at(candidate)?, NetworkRef::at(best)?);
+    let time = pipeline::utc_now().replace([':', '-'], "");
+    let folder = layout.root().join(format!("gate.{time}"));
+    gate::<G>(stages, &folder, 0, &candidate, &best)
+}
+
+/// Plays the match in `folder`; the candidate is player A.
 pub(crate) fn gate<G: Game>(
     stages: Stages<'_>,
-    stage: &Stage,
+    folder: &Path,
     iteration: u32,
     candidate: &NetworkRef,
     best: &NetworkRef,
-) -> Result<MatchReport> {
+) -> Result<Verdict> {
     let profile = stages.profile;
     let config = &profile.gate;
-    let mut spec =
-        MatchSpec::new("gate", u64::from(config.games), profile.seed ^ Rng::part("gate") ^ u64::from(iteration));
+    let seed = profile.seed ^ Rng::part("gate") ^ u64::from(iteration);
+    let mut spec = MatchSpec::new("gate", u64::from(config.games), seed);
     spec.openings = OpeningSource::Random { plies: config.random_plies as u16 };
     spec.concurrency = profile.cores();
     spec.max_plies = config.max_plies;
@@ -57,10 +97,11 @@ pub(crate) fn gate<G: Game>(
     let player = |network: &NetworkRef, role: &str| {
         Contender::network::<G>(profile, network, &format!("{} {role}", network.name()), config.simulations)
     };
-    play::<G>(&spec, &player(candidate, "candidate")?, &player(best, "best")?, stage, stages.stop)
-}
-
-/// Whether a score lets the candidate through.
-pub(crate) fn accepts(report: &MatchReport, threshold: f64) -> bool {
-    report.score.is_some_and(|score| score >= threshold)
+    let report = play::<G>(&spec, &player(candidate, "candidate")?, &player(best, "best")?, folder, stages.stop)?;
+    Ok(Verdict {
+        accepted: report.score.is_some_and(|score| score >= config.threshold),
+        score: report.score,
+        threshold: config.threshold,
+        text: report.to_string(),
+    })
 }

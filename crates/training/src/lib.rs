@@ -20,6 +20,7 @@ mod teacher;
 mod window;
 
 pub use evaluate::{EvalReport, evaluate};
+pub use gate::{Verdict, judge};
 pub use production::{Production, Tally};
 pub use profile::{
     Adjudicate, CorpusConfig, EngineConfig, EvalConfig, GateConfig, Layout, Mistakes, OnBadShard, OnReject, Plies,

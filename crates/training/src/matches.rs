@@ -1,11 +1,12 @@
 //! Who can play in a match of the stages, and playing it.
 
 use std::any::Any;
+use std::path::Path;
 
 use arena::{MatchReport, MatchSpec, play_match};
 use games::{Chess, Game};
 use nn::Model;
-use pipeline::{Stage, Stop};
+use pipeline::Stop;
 use search::{
     EnginePlayer, NetworkEvaluator, NetworkPlayer, Player, PlayerError, PolicyPlayer, RandomPlayer, ReferencePlayer,
     SearchConfig,
@@ -76,13 +77,13 @@ fn random<G: Game>() -> Box<dyn Player<G>> {
     Box::new(RandomPlayer::default())
 }
 
-/// Plays a match in a stage's folder, resuming what is journaled there.
+/// Plays a match in a folder, resuming what is journaled there.
 pub(crate) fn play<G: Game>(
     spec: &MatchSpec,
     a: &Contender,
     b: &Contender,
-    stage: &Stage,
+    folder: &Path,
     stop: &Stop,
 ) -> Result<MatchReport> {
-    Ok(play_match::<G>(spec, &|_| a.player(), &|_| b.player(), stage.dir(), stop)?)
+    Ok(play_match::<G>(spec, &|_| a.player(), &|_| b.player(), folder, stop)?)
 }

@@ -311,7 +311,8 @@ pub struct SelfplayConfig {
     pub max_plies: u32,
     /// Most positions evaluated together.
     pub inference_batch_size: usize,
-    /// Games that each worker has in flight.
+    /// Games that each worker has in flight; there are two workers a core. A kill loses the games in flight, so let
+    /// them be few on a CPU and enough for a batch on a GPU.
     pub games_in_flight: usize,
     /// Positions in each executor's cache.
     pub cache: usize,
@@ -334,7 +335,7 @@ impl Default for SelfplayConfig {
             random_plies: Plies::Exactly(0),
             max_plies: 400,
             inference_batch_size: 64,
-            games_in_flight: 32,
+            games_in_flight: 8,
             cache: 65_536,
             resign_value: 0.0,
             resign_playthrough: 0.1,
@@ -559,7 +560,7 @@ impl Profile {
 
     /// The search with a stage's own number of simulations and no noise.
     pub fn search_with(&self, simulations: u32) -> SearchConfig {
-        SearchConfig { simulations, ..self.search.clone() }
+        SearchConfig { simulations, ..self.search }
     }
 }
 

@@ -123,13 +123,11 @@ impl Iteration<'_> {
         let candidate = NetworkRef { dir: layout.iteration(i, "train"), fingerprint: fingerprint(&trained) };
 
         let spec = gate::spec::<G>(stages, i, &candidate, &place.best);
-        let threshold = stages.profile.gate.threshold;
         let ran = self.step(Step::Gate, spec, report, |stage| {
             let summary = if trained.summary["skipped"].is_null() {
-                let played = gate::gate::<G>(stages, stage, i, &candidate, &place.best)?;
-                let accepted = gate::accepts(&played, threshold);
-                pipeline::say!("gate {i}: {}\n{played}", if accepted { "accepted" } else { "refused" });
-                serde_json::json!({ "accepted": accepted, "score": played.score, "threshold": threshold, "text": played.to_string() })
+                let verdict = gate::gate::<G>(stages, stage.dir(), i, &candidate, &place.best)?;
+                pipeline::say!("iteration {i}: {verdict}");
+                serde_json::to_value(&verdict).unwrap_or_default()
             } else {
                 serde_json::json!({ "accepted": false, "skipped": trained.summary["skipped"] })
             };

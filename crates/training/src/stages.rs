@@ -60,7 +60,7 @@ pub(crate) fn locked_stage(spec: StageSpec, layout: &Layout, range: Option<Range
 
 /// The stamp of a finished stage.
 pub(crate) fn finished(dir: &Path) -> Result<Option<Stamp>> {
-    let stamp = pipeline::read_stamp(dir).map_err(pipeline::StageError::from)?;
+    let stamp = pipeline::read_stamp(dir)?;
     Ok(stamp.filter(|s| s.status == Status::Done))
 }
 

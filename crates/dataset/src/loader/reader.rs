@@ -40,7 +40,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new<G: Game>(
+    pub(super) fn new(
         spec: &LoaderSpec,
         source: usize,
         data: Dataset,

@@ -171,7 +171,7 @@ mod tests {
             Player::<TicTacToe>::new_game(&mut random, seed).unwrap();
             let mut line = Line::new(TicTacToe::start());
             while line.state().outcome() == Outcome::Ongoing {
-                let own = (line.moves().len() as u64 + seed) % 2 == 0;
+                let own = (line.moves().len() as u64 + seed).is_multiple_of(2);
                 let choice = if own { player.choose(&line) } else { random.choose(&line) }.unwrap();
                 line.play(choice.m);
             }
