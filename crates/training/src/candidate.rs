@@ -3,11 +3,11 @@
 use dataset::{LoaderSpec, PolicyTarget, Source, Split, TargetSpec};
 use games::Game;
 use nn::{Best, Checkpoint, Schedule, Trainer};
-use pipeline::{Metrics, Progress, Stage, StageSpec};
+use pipeline::{Progress, Stage, StageSpec};
 use serde_json::json;
 
 use crate::Result;
-use crate::course::{Course, Ended, Place, info, trainer_config};
+use crate::course::{Course, Ended, Place, info, metrics_from, trainer_config};
 use crate::profile::content;
 use crate::stages::{NetworkRef, Stages, fingerprint, finished};
 use crate::window::Window;
@@ -91,10 +91,10 @@ impl<'a> Candidate<'a> {
             store,
             trainer,
             schedule: Schedule::new(config.learning_rate, config.learning_rate / 10.0, steps),
-            place,
             checkpoint_steps: config.checkpoint_steps,
             info: info(profile, self.iteration, &self.window.inputs.values().cloned().collect::<Vec<_>>().join(" ")),
-            metrics: Metrics::open(stage.dir())?,
+            metrics: metrics_from(stage.dir(), place.step)?,
+            place,
             progress: Progress::new(&name, Some(steps)),
         };
         let remember = |place: &Place| serde_json::to_value(place).unwrap_or_default();

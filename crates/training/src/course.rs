@@ -3,6 +3,7 @@
 //!
 //! The loader is a function of seed and epoch, so that a course resumes by skipping the batches it has had.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dataset::{Batch, Loader, LoaderSpec};
@@ -168,6 +169,13 @@ impl Course<'_> {
         }
         Ok(total)
     }
+}
+
+/// The metrics of a course that stands at `step`: a killed run may have logged steps that are made again.
+pub(crate) fn metrics_from(dir: &Path, step: u64) -> Result<Metrics> {
+    let mut metrics = Metrics::open(dir)?;
+    metrics.rewind(step)?;
+    Ok(metrics)
 }
 
 /// Says what a reader skipped.

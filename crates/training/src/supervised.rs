@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use dataset::{LoaderSpec, Part, Source, Split};
 use games::Game;
 use nn::{Best, Checkpoint, Network, Schedule, Trainer};
-use pipeline::{Metrics, Progress, Stage, StageSpec, Stop};
+use pipeline::{Progress, Stage, StageSpec, Stop};
 use serde::{Deserialize, Serialize};
 
-use crate::course::{Course, Place, count_batches, info, trainer_config};
+use crate::course::{Course, Place, count_batches, info, metrics_from, trainer_config};
 use crate::profile::{Layout, Profile, content};
 use crate::stages::{Stages, fingerprint, locked_stage, required};
 use crate::{Error, Result};
@@ -161,7 +161,7 @@ impl Pretraining<'_> {
             place: state.place.clone(),
             checkpoint_steps: config.checkpoint_steps,
             info: info(profile, 0, &self.corpus),
-            metrics: Metrics::open(self.stage.dir())?,
+            metrics: metrics_from(self.stage.dir(), state.place.step)?,
             progress: Progress::new("pretrain", Some(state.total)),
         };
         loop {
