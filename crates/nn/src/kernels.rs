@@ -15,7 +15,10 @@ mod conv;
 mod geometry;
 mod gradient;
 mod norm;
+mod scratch;
 mod tile;
+mod vector;
+mod winograd;
 
 pub(crate) use aligned::Aligned;
 pub(crate) use conv::{Epilogue, Packing, Rows};
@@ -24,9 +27,9 @@ pub(crate) use gradient::Backward;
 pub(crate) use norm::{GroupStats, NormForward, Normed, norm_backward, norm_forward};
 pub(crate) use tile::Isa;
 
-/// Boards that are worked on together, so that a panel of weights, once in the cache, serves about 256 rows.
+/// Boards that are worked on together, so that a panel of weights, once in the cache, serves about 512 rows.
 pub(crate) fn boards_per_group(squares: usize) -> usize {
-    (256 / squares).max(1)
+    (512 / squares).max(1)
 }
 
 /// `max(x, floor)` that keeps a NaN, which `f32::max` would hide.

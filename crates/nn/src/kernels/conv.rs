@@ -4,7 +4,7 @@ use super::geometry::{Geometry, OFF};
 #[cfg(target_arch = "x86_64")]
 use super::tile::{AVX2, AVX512};
 use super::tile::{Isa, MAX_COLUMNS, MAX_ROWS, PORTABLE, Tap, Tiles};
-use super::{Aligned, at_least};
+use super::{Aligned, at_least, winograd};
 
 const MAX_TAPS: usize = 9;
 
@@ -47,11 +47,13 @@ pub(super) fn panels(isa: Isa, outputs: usize) -> (Vec<Panel>, usize) {
     (all, first)
 }
 
-/// Weights in the order in which the tiles read them: `[panel][tap][input][column]`, padded with zeros.
+/// Weights in the order in which the loops read them, padded with zeros: `[panel][tap][input][column]`, or, where the
+/// convolution goes by tiles, `[panel][point][input][column]` (see `winograd`).
 #[derive(Clone)]
 pub(crate) struct Packing {
     isa: Isa,
     taps: usize,
+    by_tiles: bool,
     depth: usize,
     outputs: usize,
     panels: Vec<Panel>,
@@ -63,14 +65,15 @@ pub(crate) struct Packing {
 struct Tile([f32; MAX_ROWS * MAX_COLUMNS]);
 
 impl Packing {
-    /// Packs `weight(tap, input, output)`.
-    pub(crate) fn new(
+    /// Packs `weight(tap, input, output)` for one geometry.
+    fn new(
         isa: Isa,
-        taps: usize,
+        geometry: &Geometry,
         depth: usize,
         outputs: usize,
         weight: impl Fn(usize, usize, usize) -> f32,
     ) -> Self {
+        let taps = geometry.taps();
         let (panels, width) = panels(isa, outputs);
         let mut data = Aligned::zeros(taps * depth * width);
         for panel in &panels {
@@ -83,19 +86,25 @@ impl Packing {
                 }
             }
         }
-        Packing { isa, taps, depth, outputs, panels, data, zeros: vec![0.0; depth] }
+        let by_tiles = winograd::pays(geometry, depth, outputs);
+        if by_tiles {
+            data = winograd::transform_weights(isa, depth, &panels, &data);
+        }
+        Packing { isa, taps, by_tiles, depth, outputs, panels, data, zeros: vec![0.0; depth] }
     }
 
     /// Packs weights in the order `[output][input][tap]` (OIHW, the order of the checkpoint).
-    pub(crate) fn forward(isa: Isa, taps: usize, depth: usize, outputs: usize, w: &[f32]) -> Self {
+    pub(crate) fn forward(isa: Isa, geometry: &Geometry, depth: usize, outputs: usize, w: &[f32]) -> Self {
+        let taps = geometry.taps();
         assert_eq!(w.len(), taps * depth * outputs);
-        Packing::new(isa, taps, depth, outputs, |t, k, o| w[(o * depth + k) * taps + t])
+        Packing::new(isa, geometry, depth, outputs, |t, k, o| w[(o * depth + k) * taps + t])
     }
 
     /// Packs the same weights for the gradient of the input: from `outputs` channels back to `depth`.
-    pub(crate) fn backward(isa: Isa, taps: usize, depth: usize, outputs: usize, w: &[f32]) -> Self {
+    pub(crate) fn backward(isa: Isa, geometry: &Geometry, depth: usize, outputs: usize, w: &[f32]) -> Self {
+        let taps = geometry.taps();
         assert_eq!(w.len(), taps * depth * outputs);
-        Packing::new(isa, taps, outputs, depth, |t, k, o| w[(k * depth + o) * taps + taps - 1 - t])
+        Packing::new(isa, geometry, outputs, depth, |t, k, o| w[(k * depth + o) * taps + taps - 1 - t])
     }
 
     /// Channels of the result.
@@ -106,7 +115,7 @@ impl Packing {
     /// Convolves `boards` boards: `out` is `[boards, squares, outputs]`.
     ///
     /// # Panics
-    /// If a slice is too short or the geometry has another number of taps.
+    /// If a slice is too short or the geometry is not the one that the weights were packed for.
     pub(crate) fn apply(
         &self,
         geometry: &Geometry,
@@ -116,6 +125,11 @@ impl Packing {
         out: &mut [f32],
     ) {
         assert_eq!(geometry.taps(), self.taps);
+        if self.by_tiles {
+            let Packing { isa, depth, outputs, ref panels, ref data, ref zeros, .. } = *self;
+            let convolution = winograd::Convolution { isa, depth, outputs, panels, weights: data, zeros };
+            return convolution.apply(geometry, boards, x, epilogue, out);
+        }
         match self.isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => self.run(&AVX512, geometry, boards, x, epilogue, out),

@@ -12,27 +12,43 @@ pub(crate) struct Geometry {
     squares: usize,
     taps: usize,
     source: Vec<u8>,
+    tiles: Vec<Tile>,
+}
+
+/// The squares that a 4x4 tile of outputs covers, and those that it reads, in rows; [`OFF`] beyond the board.
+#[derive(Clone, Debug)]
+pub(super) struct Tile {
+    pub(super) outputs: [u8; 16],
+    pub(super) inputs: [u8; 36],
 }
 
 impl Geometry {
     /// A 3x3 convolution on a board; at most 255 squares.
     pub(crate) fn conv3x3(height: usize, width: usize) -> Self {
+        let square = |r: isize, f: isize| {
+            let on = (0..height as isize).contains(&r) && (0..width as isize).contains(&f);
+            if on { (r * width as isize + f) as u8 } else { OFF }
+        };
         let mut source = Vec::with_capacity(height * width * 9);
         for rank in 0..height as isize {
             for file in 0..width as isize {
                 for (dr, df) in (-1..=1).flat_map(|dr| (-1..=1).map(move |df| (dr, df))) {
-                    let (r, f) = (rank + dr, file + df);
-                    let on = (0..height as isize).contains(&r) && (0..width as isize).contains(&f);
-                    source.push(if on { (r * width as isize + f) as u8 } else { OFF });
+                    source.push(square(rank + dr, file + df));
                 }
             }
         }
-        Geometry { squares: height * width, taps: 9, source }
+        let corners = (0..height as isize).step_by(4).flat_map(|r| (0..width as isize).step_by(4).map(move |f| (r, f)));
+        let tile = |(r, f): (isize, isize)| Tile {
+            outputs: std::array::from_fn(|i| square(r + i as isize / 4, f + i as isize % 4)),
+            inputs: std::array::from_fn(|i| square(r - 1 + i as isize / 6, f - 1 + i as isize % 6)),
+        };
+        let tiles = corners.map(tile).collect();
+        Geometry { squares: height * width, taps: 9, source, tiles }
     }
 
     /// A 1x1 convolution on `squares` squares; with one square, a linear layer.
     pub(crate) fn pointwise(squares: usize) -> Self {
-        Geometry { squares, taps: 1, source: (0..squares as u8).collect() }
+        Geometry { squares, taps: 1, source: (0..squares as u8).collect(), tiles: Vec::new() }
     }
 
     /// Squares of a board.
@@ -43,6 +59,16 @@ impl Geometry {
     /// 9 or 1.
     pub(crate) fn taps(&self) -> usize {
         self.taps
+    }
+
+    /// The 4x4 tiles that cover a board; none for a pointwise geometry.
+    pub(super) fn tiles(&self) -> &[Tile] {
+        &self.tiles
+    }
+
+    /// Multiplications that a direct convolution needs for a board and a pair of channels.
+    pub(super) fn multiplications(&self) -> usize {
+        self.source.iter().filter(|s| **s != OFF).count()
     }
 
     /// The square that `tap` reads for the output on `square`, or [`OFF`].

@@ -10,9 +10,8 @@ use rayon::prelude::*;
 
 use super::conv::{Epilogue, Packing, Panel, Rows, panels};
 use super::geometry::{Geometry, OFF};
-#[cfg(target_arch = "x86_64")]
-use super::tile::{AVX2, AVX512};
-use super::tile::{Isa, Outer, PORTABLE};
+use super::tile::{self, Isa, Outer};
+use super::winograd::{self, WeightSums};
 use super::{Aligned, boards_per_group};
 
 /// Pieces that a batch is cut into.
@@ -58,7 +57,7 @@ impl Backward<'_> {
         let boards = self.x.len() / (squares * self.inputs);
         let flipped = self
             .want_input
-            .then(|| Packing::backward(self.isa, self.geometry.taps(), self.inputs, self.outputs, self.weight));
+            .then(|| Packing::backward(self.isa, self.geometry, self.inputs, self.outputs, self.weight));
         let plan = WeightPlan::new(self.isa, self.geometry, self.inputs, self.outputs);
         let mut input = flipped.is_some().then(|| vec![0.0; self.x.len()]);
         let group = boards_per_group(squares);
@@ -94,25 +93,47 @@ impl Backward<'_> {
     ) -> Aligned {
         let squares = self.geometry.squares();
         let board_x = squares * self.inputs;
-        let mut sums = Aligned::zeros(plan.sums_len());
+        let mut sums = match winograd::pays(self.geometry, self.inputs, self.outputs) {
+            true => Sums::ByTiles(WeightSums::new(self.isa, self.inputs, self.outputs)),
+            false => Sums::Direct {
+                sums: Aligned::zeros(plan.sums_len()),
+                // One tile may read past the last row of its board: the copy has room for that.
+                x: Aligned::zeros(group * board_x + plan.rows),
+            },
+        };
         let mut dz = Aligned::zeros(group * squares * plan.width);
-        // One tile may read past the last row of its board: the copy has room for that.
-        let mut x = Aligned::zeros(group * board_x + plan.rows);
         for start in chunk.boards.clone().step_by(group) {
             let boards = start..(start + group).min(chunk.boards.end);
             let dz = &mut dz[..boards.len() * squares * plan.width];
             fill(boards.clone(), plan.width, dz);
-            x[..boards.len() * board_x].copy_from_slice(&self.x[boards.start * board_x..boards.end * board_x]);
-            plan.add(boards.len(), &x, dz, &mut sums);
+            let own_x = &self.x[boards.start * board_x..boards.end * board_x];
+            let dz_rows = Rows { data: dz, stride: plan.width };
+            match &mut sums {
+                Sums::ByTiles(sums) => {
+                    sums.add(self.geometry, boards.len(), Rows { data: own_x, stride: self.inputs }, dz_rows);
+                }
+                Sums::Direct { sums, x } => {
+                    x[..own_x.len()].copy_from_slice(own_x);
+                    plan.add(boards.len(), x, dz, sums);
+                }
+            }
             if let (Some(flipped), Some(input)) = (flipped, &mut chunk.input) {
                 let at = (boards.start - chunk.boards.start) * board_x;
                 let out = &mut input[at..at + boards.len() * board_x];
-                let rows = Rows { data: dz, stride: plan.width };
-                flipped.apply(self.geometry, boards.len(), rows, Epilogue::default(), out);
+                flipped.apply(self.geometry, boards.len(), dz_rows, Epilogue::default(), out);
             }
         }
-        sums
+        match sums {
+            Sums::ByTiles(sums) => sums.taps(),
+            Sums::Direct { sums, .. } => sums,
+        }
     }
+}
+
+/// The gradient of the weights while it is added up.
+enum Sums {
+    ByTiles(WeightSums),
+    Direct { sums: Aligned, x: Aligned },
 }
 
 /// How the weight gradient is added up: which pairs of squares meet at each tap, and the layout of the sums,
@@ -142,13 +163,7 @@ struct WeightPlan {
 
 impl WeightPlan {
     fn new(isa: Isa, geometry: &Geometry, inputs: usize, outputs: usize) -> Self {
-        let (rows, lanes, outer) = match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => (8, AVX512.lanes, AVX512.outer),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => (6, AVX2.lanes, AVX2.outer),
-            Isa::Portable => (4, PORTABLE.lanes, PORTABLE.outer),
-        };
+        let (rows, outer) = tile::outer_of(isa);
         let (panels, width) = panels(isa, outputs);
         let squares = geometry.squares();
         let pass = (64 / squares).max(1);
@@ -170,7 +185,7 @@ impl WeightPlan {
             pairs: (0..geometry.taps()).map(pairs).collect(),
             rows,
             depth: inputs.next_multiple_of(rows),
-            lanes,
+            lanes: isa.lanes(),
             outer,
             panels,
             width,

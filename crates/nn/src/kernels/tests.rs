@@ -55,7 +55,7 @@ fn convolutions_and_gradients_equal_plain_candle() {
                 let geometry = geometry(h, w, kernel);
                 for isa in Isa::available() {
                     let what = format!("{isa:?} {h}x{w} {inputs}->{outputs} kernel {kernel} batch {n}");
-                    let packed = Packing::forward(isa, kernel * kernel, inputs, outputs, &case.w);
+                    let packed = Packing::forward(isa, &geometry, inputs, outputs, &case.w);
                     let mut y = vec![f32::NAN; case.y.len()];
                     let rows = Rows { data: &case.x, stride: inputs };
                     packed.apply(&geometry, n, rows, Epilogue::default(), &mut y);
@@ -114,7 +114,7 @@ fn epilogue_adds_and_clips() {
     let case = oracle(6, 7, 3, 2, 9, 35, &mut rng);
     let (bias, residual) = (random(&mut rng, 35), random(&mut rng, case.y.len()));
     for isa in Isa::available() {
-        let packed = Packing::forward(isa, 9, 9, 35, &case.w);
+        let packed = Packing::forward(isa, &Geometry::conv3x3(6, 7), 9, 35, &case.w);
         let mut y = vec![0.0; case.y.len()];
         let epilogue = Epilogue { bias: Some(&bias), residual: Some(&residual), relu: true };
         packed.apply(&Geometry::conv3x3(6, 7), 2, Rows { data: &case.x, stride: 9 }, epilogue, &mut y);
@@ -131,7 +131,7 @@ fn a_row_is_the_same_bits_wherever_it_sits() {
     let geometry = Geometry::conv3x3(3, 3);
     let (x, w) = (random(&mut rng, 10 * 9 * 4), random(&mut rng, 40 * 4 * 9));
     for isa in Isa::available() {
-        let packed = Packing::forward(isa, 9, 4, 40, &w);
+        let packed = Packing::forward(isa, &geometry, 4, 40, &w);
         let run = |x: &[f32]| {
             let n = x.len() / 36;
             let mut y = vec![0.0; n * 9 * 40];

@@ -12,10 +12,17 @@
 
 use std::sync::OnceLock;
 
+use super::vector::{Lanes, Vector};
+#[cfg(target_arch = "x86_64")]
+use super::vector::{Avx2, Avx512};
+
 /// Most rows that a tile has.
 pub(crate) const MAX_ROWS: usize = 8;
 /// Most columns that a tile has.
 pub(crate) const MAX_COLUMNS: usize = 32;
+
+/// Rows of the lower tile that ends a product of matrices.
+pub(crate) const FEW: usize = 4;
 
 /// `(tap, pointers)`: the tap's number in the packed weights, and for each row of the tile its `depth` inputs there.
 pub(crate) type Tap<const R: usize> = (usize, [*const f32; R]);
@@ -26,6 +33,13 @@ pub(crate) type Tap<const R: usize> = (usize, [*const f32; R]);
 /// Every pointer of `taps` must be valid for `depth` reads, `weights` for `depth * columns` reads at
 /// `tap * depth * columns` of each tap, `out` for `R * columns` writes; the processor must have the instructions.
 pub(crate) type Product<const R: usize> = unsafe fn(&[Tap<R>], usize, *const f32, *mut f32);
+
+/// `fn(rows, stride, depth, weights, out)`: as [`Product`] with one tap, for rows of input that are `stride` apart.
+///
+/// # Safety
+/// `rows` must be valid for `depth` reads at `r * stride` of each row, `weights` for `depth * columns` reads, `out` for
+/// `R * columns` writes; the processor must have the instructions.
+pub(crate) type Multiply = unsafe fn(*const f32, usize, usize, *const f32, *mut f32);
 
 /// `fn(pairs, x, dy, sums, stride)`: adds, for each pair `(i, j)`, `x[i..i + R]^T dy[j..j + columns]` to the R rows of
 /// `sums`, which are `stride` apart.
@@ -42,6 +56,10 @@ pub(crate) struct Tiles<const R: usize> {
     pub(crate) lanes: usize,
     /// Forward loops one and two vectors wide.
     pub(crate) product: [Product<R>; 2],
+    /// Products of plain matrices of R rows, one and two vectors wide.
+    pub(crate) multiply: [Multiply; 2],
+    /// The same for [`FEW`] rows.
+    pub(crate) multiply_few: [Multiply; 2],
     /// Weight-gradient loops one and two vectors wide.
     pub(crate) outer: [Outer; 2],
 }
@@ -94,210 +112,180 @@ impl Isa {
     }
 }
 
-macro_rules! tiles {
-    ($name:ident, $table:ident, $rows:literal, $(#[$feature:meta])?) => {
-        impl $name {
-            $(#[$feature])?
-            unsafe fn product<const V: usize>(
-                taps: &[Tap<$rows>],
-                depth: usize,
-                weights: *const f32,
-                out: *mut f32,
-            ) {
-                // SAFETY: the caller's promises, as written at `Product`.
-                unsafe {
-                    let mut acc = [[Self::zero(); V]; $rows];
-                    for (tap, rows) in taps {
-                        let rows = *rows;
-                        let mut w = weights.add(tap * depth * V * Self::LANES);
-                        for k in 0..depth {
-                            let mut b = [Self::zero(); V];
-                            for v in 0..V {
-                                b[v] = Self::load(w.add(v * Self::LANES));
-                            }
-                            for r in 0..$rows {
-                                let a = Self::splat(*rows[r].add(k));
-                                for v in 0..V {
-                                    acc[r][v] = Self::fma(a, b[v], acc[r][v]);
-                                }
-                            }
-                            w = w.add(V * Self::LANES);
-                        }
-                    }
-                    for r in 0..$rows {
-                        for v in 0..V {
-                            Self::store(out.add((r * V + v) * Self::LANES), acc[r][v]);
-                        }
+/// The weight-gradient loops of an instruction set, and the rows of their tiles.
+pub(super) fn outer_of(isa: Isa) -> (usize, [Outer; 2]) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => (AVX512.rows(), AVX512.outer),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => (AVX2.rows(), AVX2.outer),
+        Isa::Portable => (PORTABLE.rows(), PORTABLE.outer),
+    }
+}
+
+impl<const R: usize> Tiles<R> {
+    const fn rows(&self) -> usize {
+        R
+    }
+}
+
+/// See [`Product`].
+#[inline(always)]
+unsafe fn product<V: Vector, const R: usize, const N: usize>(
+    taps: &[Tap<R>],
+    depth: usize,
+    weights: *const f32,
+    out: *mut f32,
+) {
+    // SAFETY: the caller's promises, as written at `Product`.
+    unsafe {
+        let mut acc = [[V::splat(0.0); N]; R];
+        for (tap, rows) in taps {
+            let rows = *rows;
+            let mut w = weights.add(tap * depth * N * V::LANES);
+            for k in 0..depth {
+                let mut b = [V::splat(0.0); N];
+                for v in 0..N {
+                    b[v] = V::load(w.add(v * V::LANES));
+                }
+                for r in 0..R {
+                    let a = V::splat(*rows[r].add(k));
+                    for v in 0..N {
+                        acc[r][v] = a.fma(b[v], acc[r][v]);
                     }
                 }
+                w = w.add(N * V::LANES);
+            }
+        }
+        for r in 0..R {
+            for v in 0..N {
+                acc[r][v].store(out.add((r * N + v) * V::LANES));
+            }
+        }
+    }
+}
+
+/// See [`Multiply`].
+#[inline(always)]
+unsafe fn multiply<V: Vector, const R: usize, const N: usize>(
+    rows: *const f32,
+    stride: usize,
+    depth: usize,
+    weights: *const f32,
+    out: *mut f32,
+) {
+    // SAFETY: the caller's promises, as written at `Multiply`.
+    unsafe {
+        let mut acc = [[V::splat(0.0); N]; R];
+        let mut w = weights;
+        for k in 0..depth {
+            let mut b = [V::splat(0.0); N];
+            for v in 0..N {
+                b[v] = V::load(w.add(v * V::LANES));
+            }
+            for r in 0..R {
+                let a = V::splat(*rows.add(r * stride + k));
+                for v in 0..N {
+                    acc[r][v] = a.fma(b[v], acc[r][v]);
+                }
+            }
+            w = w.add(N * V::LANES);
+        }
+        for r in 0..R {
+            for v in 0..N {
+                acc[r][v].store(out.add((r * N + v) * V::LANES));
+            }
+        }
+    }
+}
+
+/// See [`Outer`].
+#[inline(always)]
+unsafe fn outer<V: Vector, const R: usize, const N: usize>(
+    pairs: &[(u32, u32)],
+    x: *const f32,
+    dy: *const f32,
+    sums: *mut f32,
+    stride: usize,
+) {
+    // SAFETY: the caller's promises, as written at `Outer`.
+    unsafe {
+        let mut acc = [[V::splat(0.0); N]; R];
+        for r in 0..R {
+            for v in 0..N {
+                acc[r][v] = V::load(sums.add(r * stride + v * V::LANES));
+            }
+        }
+        for &(i, j) in pairs {
+            let (x, dy) = (x.add(i as usize), dy.add(j as usize));
+            let mut b = [V::splat(0.0); N];
+            for v in 0..N {
+                b[v] = V::load(dy.add(v * V::LANES));
+            }
+            for r in 0..R {
+                let a = V::splat(*x.add(r));
+                for v in 0..N {
+                    acc[r][v] = a.fma(b[v], acc[r][v]);
+                }
+            }
+        }
+        for r in 0..R {
+            for v in 0..N {
+                acc[r][v].store(sums.add(r * stride + v * V::LANES));
+            }
+        }
+    }
+}
+
+/// The loops above, compiled for one instruction set.
+macro_rules! tiles {
+    ($module:ident, $table:ident, $vector:ty, $rows:literal, $(#[$feature:meta])?) => {
+        mod $module {
+            use super::*;
+
+            // SAFETY of all: the promises are passed on unchanged.
+            $(#[$feature])?
+            unsafe fn product<const N: usize>(taps: &[Tap<$rows>], depth: usize, w: *const f32, out: *mut f32) {
+                unsafe { super::product::<$vector, $rows, N>(taps, depth, w, out) }
             }
 
             $(#[$feature])?
-            unsafe fn outer<const V: usize>(
+            unsafe fn multiply<const R: usize, const N: usize>(
+                rows: *const f32,
+                stride: usize,
+                depth: usize,
+                w: *const f32,
+                out: *mut f32,
+            ) {
+                unsafe { super::multiply::<$vector, R, N>(rows, stride, depth, w, out) }
+            }
+
+            $(#[$feature])?
+            unsafe fn outer<const N: usize>(
                 pairs: &[(u32, u32)],
                 x: *const f32,
                 dy: *const f32,
                 sums: *mut f32,
                 stride: usize,
             ) {
-                // SAFETY: the caller's promises, as written at `Outer`.
-                unsafe {
-                    let mut acc = [[Self::zero(); V]; $rows];
-                    for r in 0..$rows {
-                        for v in 0..V {
-                            acc[r][v] = Self::load(sums.add(r * stride + v * Self::LANES));
-                        }
-                    }
-                    for &(i, j) in pairs {
-                        let (x, dy) = (x.add(i as usize), dy.add(j as usize));
-                        let mut b = [Self::zero(); V];
-                        for v in 0..V {
-                            b[v] = Self::load(dy.add(v * Self::LANES));
-                        }
-                        for r in 0..$rows {
-                            let a = Self::splat(*x.add(r));
-                            for v in 0..V {
-                                acc[r][v] = Self::fma(a, b[v], acc[r][v]);
-                            }
-                        }
-                    }
-                    for r in 0..$rows {
-                        for v in 0..V {
-                            Self::store(sums.add(r * stride + v * Self::LANES), acc[r][v]);
-                        }
-                    }
-                }
+                unsafe { super::outer::<$vector, $rows, N>(pairs, x, dy, sums, stride) }
             }
-        }
 
+            pub(crate) const TABLE: Tiles<$rows> = Tiles {
+                lanes: <$vector>::LANES,
+                product: [product::<1>, product::<2>],
+                multiply: [multiply::<$rows, 1>, multiply::<$rows, 2>],
+                multiply_few: [multiply::<FEW, 1>, multiply::<FEW, 2>],
+                outer: [outer::<1>, outer::<2>],
+            };
+        }
         /// This instruction set's loops.
-        pub(crate) const $table: Tiles<$rows> = Tiles {
-            lanes: $name::LANES,
-            product: [$name::product::<1>, $name::product::<2>],
-            outer: [$name::outer::<1>, $name::outer::<2>],
-        };
+        pub(crate) const $table: Tiles<$rows> = $module::TABLE;
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::{Tap, Tiles};
-    use std::arch::x86_64::*;
-
-    struct Avx512;
-
-    /// The vector operations that the loops are made of.
-    ///
-    /// # Safety
-    /// The processor must have AVX-512F, and pointers must be valid for 16 numbers.
-    impl Avx512 {
-        const LANES: usize = 16;
-        #[inline]
-        #[target_feature(enable = "avx512f")]
-        unsafe fn zero() -> __m512 {
-            _mm512_setzero_ps()
-        }
-        #[inline]
-        #[target_feature(enable = "avx512f")]
-        unsafe fn splat(x: f32) -> __m512 {
-            _mm512_set1_ps(x)
-        }
-        #[inline]
-        #[target_feature(enable = "avx512f")]
-        unsafe fn load(p: *const f32) -> __m512 {
-            // SAFETY: valid for 16 reads, by the contract above.
-            unsafe { _mm512_loadu_ps(p) }
-        }
-        #[inline]
-        #[target_feature(enable = "avx512f")]
-        unsafe fn store(p: *mut f32, x: __m512) {
-            // SAFETY: valid for 16 writes, by the contract above.
-            unsafe { _mm512_storeu_ps(p, x) }
-        }
-        #[inline]
-        #[target_feature(enable = "avx512f")]
-        unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 {
-            _mm512_fmadd_ps(a, b, c)
-        }
-    }
-
-    struct Avx2;
-
-    /// The vector operations that the loops are made of.
-    ///
-    /// # Safety
-    /// The processor must have AVX2 and FMA, and pointers must be valid for 8 numbers.
-    impl Avx2 {
-        const LANES: usize = 8;
-        #[inline]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn zero() -> __m256 {
-            _mm256_setzero_ps()
-        }
-        #[inline]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn splat(x: f32) -> __m256 {
-            _mm256_set1_ps(x)
-        }
-        #[inline]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn load(p: *const f32) -> __m256 {
-            // SAFETY: valid for 8 reads, by the contract above.
-            unsafe { _mm256_loadu_ps(p) }
-        }
-        #[inline]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn store(p: *mut f32, x: __m256) {
-            // SAFETY: valid for 8 writes, by the contract above.
-            unsafe { _mm256_storeu_ps(p, x) }
-        }
-        #[inline]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn fma(a: __m256, b: __m256, c: __m256) -> __m256 {
-            _mm256_fmadd_ps(a, b, c)
-        }
-    }
-
-    tiles!(Avx512, AVX512, 8, #[target_feature(enable = "avx512f")]);
-    tiles!(Avx2, AVX2, 6, #[target_feature(enable = "avx2,fma")]);
-}
+tiles!(avx512, AVX512, Avx512, 8, #[target_feature(enable = "avx512f")]);
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{AVX2, AVX512};
-
-struct Portable;
-
-/// Vectors as arrays.
-///
-/// # Safety
-/// Pointers must be valid for 8 numbers.
-impl Portable {
-    const LANES: usize = 8;
-    #[inline(always)]
-    unsafe fn zero() -> [f32; 8] {
-        [0.0; 8]
-    }
-    #[inline(always)]
-    unsafe fn splat(x: f32) -> [f32; 8] {
-        [x; 8]
-    }
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> [f32; 8] {
-        // SAFETY: valid for 8 reads, by the contract above; an unaligned read asks for no alignment.
-        unsafe { p.cast::<[f32; 8]>().read_unaligned() }
-    }
-    #[inline(always)]
-    unsafe fn store(p: *mut f32, x: [f32; 8]) {
-        // SAFETY: valid for 8 writes, by the contract above.
-        unsafe { p.cast::<[f32; 8]>().write_unaligned(x) }
-    }
-    #[inline(always)]
-    unsafe fn fma(a: [f32; 8], b: [f32; 8], mut c: [f32; 8]) -> [f32; 8] {
-        for i in 0..8 {
-            // Fused only where the instruction is part of the base set: elsewhere it is a slow library call.
-            c[i] = if cfg!(target_arch = "aarch64") { a[i].mul_add(b[i], c[i]) } else { a[i] * b[i] + c[i] };
-        }
-        c
-    }
-}
-
-tiles!(Portable, PORTABLE, 4,);
+tiles!(avx2, AVX2, Avx2, 6, #[target_feature(enable = "avx2,fma")]);
+tiles!(portable, PORTABLE, Lanes<8>, 4,);

@@ -166,7 +166,7 @@ fn eval_conv(
 ) -> Result<Tensor> {
     let (boards, squares, inputs) = x.dims3()?;
     let outputs = bias.len();
-    let packed = Packing::forward(Isa::best(), geometry.taps(), inputs, outputs, w);
+    let packed = Packing::forward(Isa::best(), geometry, inputs, outputs, w);
     let rows = boards_per_group(squares) * squares;
     let mut y = vec![0.0; boards * squares * outputs];
     let run = |residual: Option<&[f32]>, y: &mut [f32]| {

@@ -40,7 +40,7 @@ impl CustomOp3 for ConvBias {
         if x.len() != boards * squares * self.inputs || b.len() != self.outputs {
             candle_core::bail!("conv_bias: {} inputs do not fit {squares} squares of {}", x.len(), self.inputs);
         }
-        let packed = Packing::forward(Isa::best(), self.geometry.taps(), self.inputs, self.outputs, w);
+        let packed = Packing::forward(Isa::best(), &self.geometry, self.inputs, self.outputs, w);
         let rows = boards_per_group(squares) * squares;
         let mut y = vec![0.0; boards * squares * self.outputs];
         y.par_chunks_mut(rows * self.outputs).zip(x.par_chunks(rows * self.inputs)).for_each(|(y, x)| {

@@ -85,7 +85,7 @@ impl ConvNorm {
         }
         let (w, norm) = params.split_at(self.weights());
         let (gamma, beta) = norm.split_at(*outputs);
-        let packed = Packing::forward(Isa::best(), geometry.taps(), *inputs, *outputs, w);
+        let packed = Packing::forward(Isa::best(), geometry, *inputs, *outputs, w);
         let mut z = vec![0.0; boards * squares * outputs];
         let groups: Vec<GroupStats> = z
             .par_chunks_mut(piece)
