@@ -15,6 +15,7 @@ mod conv;
 mod geometry;
 mod gradient;
 mod norm;
+mod rowwise;
 mod scratch;
 mod tile;
 mod vector;
@@ -23,8 +24,10 @@ mod winograd;
 pub(crate) use aligned::Aligned;
 pub(crate) use conv::{Epilogue, Packing, Rows};
 pub(crate) use geometry::{Geometry, OFF};
-pub(crate) use gradient::Backward;
-pub(crate) use norm::{GroupStats, NormForward, Normed, norm_backward, norm_forward};
+pub(crate) use gradient::{WeightGradient, merge};
+pub(crate) use norm::{GroupStats, NormBackward, Normed};
+pub(crate) use rowwise::{Channelwise, NormSums, affine, affine_in_place, column_sums, masked_sums, norm_gradient};
+pub(crate) use scratch::with_scratch;
 pub(crate) use tile::Isa;
 
 /// Boards that are worked on together, so that a panel of weights, once in the cache, serves about 512 rows.

@@ -18,6 +18,7 @@ mod checkpoint;
 mod device;
 mod error;
 mod fold;
+mod host;
 mod kernels;
 mod loss;
 mod model;

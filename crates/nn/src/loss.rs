@@ -7,8 +7,8 @@
 mod policy;
 mod value;
 
-pub(crate) use policy::{PolicySums, policy_loss, policy_sums};
-pub(crate) use value::{ValueSums, value_loss, value_sums, wdl_softmax};
+pub(crate) use policy::{PolicySums, policy_loss, policy_row, policy_sums};
+pub(crate) use value::{ValueSums, value_gradient, value_loss, value_row, value_sums, wdl_softmax};
 
 use crate::NnError;
 use crate::arch::Architecture;

@@ -118,6 +118,19 @@ impl Model {
         }
         Ok(all)
     }
+
+    /// Logits and what the value head gives for any number of positions, as planes, on all cores.
+    pub(crate) fn raw(&self, planes: &[f32]) -> Result<(Vec<f32>, Vec<f32>), NnError> {
+        let inputs = self.arch.shape().inputs();
+        let run = |executor: &mut Executor, planes: &[f32]| {
+            let (policy, value) = executor.raw(planes)?;
+            Ok((policy.to_vec(), value.to_vec()))
+        };
+        let chunks = planes.par_chunks(BATCH * inputs).map_init(|| self.executor(BATCH), run);
+        let parts: Vec<(Vec<f32>, Vec<f32>)> = chunks.collect::<Result<_, NnError>>()?;
+        let (policy, value): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        Ok((policy.concat(), value.concat()))
+    }
 }
 
 #[cfg(test)]

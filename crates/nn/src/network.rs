@@ -3,7 +3,6 @@
 mod forward;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use candle_core::{Device, Tensor, Var};
 use games::Rng;
@@ -20,7 +19,7 @@ pub(crate) const EPS: f64 = 1e-5;
 /// How much of the running statistics each step replaces.
 const MOMENTUM: f64 = 0.1;
 
-/// Which implementation of the operations is used.
+/// Which implementation trains and evaluates a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kernels {
     /// Our own, on the CPU.
@@ -47,6 +46,20 @@ pub struct BatchStats {
 }
 
 impl BatchStats {
+    /// The statistics that the CPU kernels found: norm, mean, biased variance.
+    pub(crate) fn of_host<'a>(
+        network: &Network,
+        found: impl Iterator<Item = (&'a str, &'a [f32], &'a [f32])>,
+        rows: usize,
+    ) -> Result<Self, NnError> {
+        let vector = |v: &[f32]| Tensor::from_slice(v, v.len(), &network.device);
+        let entries = found.map(|(norm, mean, var)| Ok((norm.to_owned(), vector(mean)?, vector(var)?)));
+        Ok(BatchStats {
+            entries: entries.collect::<Result<_, NnError>>()?,
+            rows: rows * network.arch.shape().squares(),
+        })
+    }
+
     /// The sum of all variances: finite exactly if all of them are. A value that overflowed in a square may be hidden
     /// from the loss (its channel is divided by infinity) and would spoil the running statistics.
     ///
@@ -69,8 +82,6 @@ pub struct Network {
     kernels: Kernels,
     params: BTreeMap<String, Var>,
     running: BTreeMap<String, Var>,
-    conv3x3: Arc<Geometry>,
-    pointwise: Arc<Geometry>,
     gather3x3: Gather,
     gather1x1: Gather,
 }
@@ -122,8 +133,6 @@ impl Network {
         Ok(Network {
             gather3x3: Gather::new(&conv3x3, device)?,
             gather1x1: Gather::new(&pointwise, device)?,
-            conv3x3: Arc::new(conv3x3),
-            pointwise: Arc::new(pointwise),
             arch: arch.clone(),
             device: device.clone(),
             kernels: if device.is_cpu() { Kernels::Cpu } else { Kernels::Tensor },
@@ -202,7 +211,7 @@ impl Network {
         Ok(Tensor::from_slice(planes, dims, &self.device)?)
     }
 
-    /// Policy logits `[N, actions]` and value for inputs `[N, squares, planes]`.
+    /// Policy logits `[N, actions]` and value for inputs `[N, squares, planes]`, by tensor operations.
     ///
     /// The value is `[N, 1]` in -1..1, or the logits of win, draw and loss `[N, 3]`; both are the mover's view.
     ///

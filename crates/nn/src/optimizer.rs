@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use candle_core::backprop::GradStore;
-use candle_core::{CpuStorage, Device, InplaceOp2, Layout, Tensor, Var};
+use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Tensor, Var};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::NnError;
 use crate::arch::{Architecture, Role};
-use crate::ops::{slice, with_slices};
+use crate::ops::with_slices;
 use crate::weights::{self, HostTensor, Weights};
 
 /// Settings of the optimizer.
@@ -124,25 +124,11 @@ impl AdamW {
         })
     }
 
-    /// The norm of all gradients together.
-    pub(crate) fn gradient_norm(params: &BTreeMap<String, Var>, grads: &GradStore) -> Result<f64, NnError> {
-        let mut sum = 0.0;
-        for var in params.values() {
-            let Some(grad) = grads.get(var) else { continue };
-            sum += if grad.device().is_cpu() {
-                with_slices([grad], |[g]| Ok(g.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>()))?
-            } else {
-                f64::from(grad.sqr()?.sum_all()?.to_scalar::<f32>()?)
-            };
-        }
-        Ok(sum.sqrt())
-    }
-
     /// One step at the rate `lr`; `norm` is the norm of the gradients.
     pub(crate) fn step(
         &mut self,
         params: &BTreeMap<String, Var>,
-        grads: &GradStore,
+        gradients: &Gradients<'_>,
         norm: f64,
         lr: f64,
     ) -> Result<(), NnError> {
@@ -151,7 +137,7 @@ impl AdamW {
         let power = self.steps.min(i32::MAX as u64) as i32;
         let clip = if config.clip > 0.0 && norm > config.clip { config.clip / norm } else { 1.0 };
         for (name, var) in params {
-            let (Some(grad), Some(moments)) = (grads.get(var), self.moments.get_mut(name)) else { continue };
+            let Some(moments) = self.moments.get_mut(name) else { continue };
             let decay = if self.decays.get(name) == Some(&true) { lr * config.weight_decay } else { 0.0 };
             let rates = Rates {
                 clip,
@@ -161,15 +147,59 @@ impl AdamW {
                 correct_v: 1.0 - config.beta2.powi(power),
                 config,
             };
-            match moments {
-                Moments::Host { m, v } => {
-                    let op = HostStep { rates, moments: RefCell::new((m, v)) };
-                    var.inplace_op2(&grad.contiguous()?, &op)?;
+            match (moments, gradients) {
+                (Moments::Host { m, v }, Gradients::Host(all)) => {
+                    if let Some(gradient) = all.get(name) {
+                        var.inplace_op1(&HostStep { rates, gradient, moments: RefCell::new((m, v)) })?;
+                    }
                 }
-                Moments::Device { m, v } => rates.device_step(var, grad, m, v)?,
+                (Moments::Host { m, v }, Gradients::Tensors(all)) => {
+                    if let Some(grad) = all.get(var) {
+                        with_slices([grad], |[gradient]| {
+                            var.inplace_op1(&HostStep { rates, gradient, moments: RefCell::new((m, v)) })
+                        })?;
+                    }
+                }
+                (Moments::Device { m, v }, Gradients::Tensors(all)) => {
+                    if let Some(grad) = all.get(var) {
+                        rates.device_step(var, grad, m, v)?;
+                    }
+                }
+                (Moments::Device { .. }, Gradients::Host(_)) => {
+                    return Err(candle_core::Error::msg("gradients in main memory for weights on a device").into());
+                }
             }
         }
         Ok(())
+    }
+}
+
+/// The gradients of a step.
+pub(crate) enum Gradients<'a> {
+    /// In main memory, by parameter name.
+    Host(&'a BTreeMap<String, Vec<f32>>),
+    /// Of a graph of tensors.
+    Tensors(GradStore),
+}
+
+impl Gradients<'_> {
+    /// The norm of all gradients together.
+    pub(crate) fn norm(&self, params: &BTreeMap<String, Var>) -> Result<f64, NnError> {
+        let squares = |g: &[f32]| g.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>();
+        let mut sum = 0.0;
+        match self {
+            Gradients::Host(all) => sum += all.values().map(|g| squares(g)).sum::<f64>(),
+            Gradients::Tensors(all) => {
+                for grad in params.values().filter_map(|var| all.get(var)) {
+                    sum += if grad.device().is_cpu() {
+                        with_slices([grad], |[g]| Ok(squares(g)))?
+                    } else {
+                        f64::from(grad.sqr()?.sum_all()?.to_scalar::<f32>()?)
+                    };
+                }
+            }
+        }
+        Ok(sum.sqrt())
     }
 }
 
@@ -199,23 +229,18 @@ impl Rates {
 /// The step in place: no temporaries.
 struct HostStep<'a> {
     rates: Rates,
+    gradient: &'a [f32],
     moments: RefCell<(&'a mut Vec<f32>, &'a mut Vec<f32>)>,
 }
 
-impl InplaceOp2 for HostStep<'_> {
+impl InplaceOp1 for HostStep<'_> {
     fn name(&self) -> &'static str {
         "adamw"
     }
 
-    fn cpu_fwd(
-        &self,
-        weights: &mut CpuStorage,
-        layout: &Layout,
-        grad: &CpuStorage,
-        grad_layout: &Layout,
-    ) -> candle_core::Result<()> {
+    fn cpu_fwd(&self, weights: &mut CpuStorage, layout: &Layout) -> candle_core::Result<()> {
         const PIECE: usize = 1 << 14;
-        let grad = slice(grad, grad_layout)?;
+        let grad = self.gradient;
         let (CpuStorage::F32(weights), Some((start, end))) = (weights, layout.contiguous_offsets()) else {
             candle_core::bail!("adamw: the weights are not contiguous f32");
         };

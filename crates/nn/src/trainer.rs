@@ -1,5 +1,6 @@
 //! One training step after another: forward, losses, backward, clipping, AdamW, running statistics, moving average.
 
+mod pass;
 mod report;
 
 use std::collections::BTreeMap;
@@ -8,10 +9,12 @@ use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::NnError;
-use crate::loss::{BatchView, policy_loss, value_loss};
-use crate::network::Network;
+use crate::host::HostPass;
+use crate::loss::BatchView;
+use crate::network::{Kernels, Network};
 use crate::optimizer::{AdamW, OptimizerConfig};
 use crate::weights::{HostTensor, Weights};
+use pass::Pass;
 pub use report::{EvalReport, StepReport};
 
 /// Settings of a trainer.
@@ -39,6 +42,8 @@ pub struct Trainer {
     optimizer: AdamW,
     config: TrainerConfig,
     average: Option<BTreeMap<String, Tensor>>,
+    /// On the CPU, the pass of our own kernels.
+    host: Option<Box<HostPass>>,
 }
 
 impl Trainer {
@@ -74,7 +79,8 @@ impl Trainer {
                 Some(all.map(|(name, var)| Ok((name.clone(), var.copy()?))).collect::<Result<_, NnError>>()?)
             }
         };
-        Ok(Trainer { network, optimizer, config, average })
+        let host = (network.kernels() == Kernels::Cpu).then(|| Box::new(HostPass::new(network.architecture())));
+        Ok(Trainer { network, optimizer, config, average, host })
     }
 
     /// The network with the weights of the last step.
@@ -135,18 +141,18 @@ impl Trainer {
             if value.is_finite() { Ok(value) } else { Err(NnError::NonFinite { what, step, value }) }
         };
         finite("the learning rate", lr)?;
-        let (policy, value, stats) = network.forward_train(&network.input(view.planes)?)?;
-        let (policy_term, policy) = policy_loss(network.kernels(), &policy, view)?;
-        let (value_term, value) = value_loss(&value, network.architecture().value, view)?;
-        let loss = (policy_term + value_term.affine(self.config.value_factor, 0.0)?)?;
+        let pass = match &mut self.host {
+            Some(host) => Pass::host(host, network, view, self.config.value_factor)?,
+            None => Pass::tensors(network, view, self.config.value_factor)?,
+        };
+        let (policy, value) = (pass.policy, pass.value);
         let policy_mean = finite("the policy loss", policy.loss / policy.rows.max(1) as f64)?;
         let value_mean = finite("the value loss", value.loss / value.rows.max(1) as f64)?;
-        finite("the variance of the activations", stats.variance()?)?;
-        let total = finite("the loss", f64::from(loss.to_scalar::<f32>()?))?;
-        let grads = loss.backward()?;
-        let grad_norm = finite("the gradient norm", AdamW::gradient_norm(network.params(), &grads)?)?;
-        self.optimizer.step(network.params(), &grads, grad_norm, lr)?;
-        network.update_running(&stats)?;
+        finite("the variance of the activations", pass.stats.variance()?)?;
+        let total = finite("the loss", policy_mean + self.config.value_factor * value_mean)?;
+        let grad_norm = finite("the gradient norm", pass.gradients.norm(network.params())?)?;
+        self.optimizer.step(network.params(), &pass.gradients, grad_norm, lr)?;
+        network.update_running(&pass.stats)?;
         self.update_average()?;
         let share = |n: usize| n as f64 / policy.rows.max(1) as f64;
         Ok(StepReport {

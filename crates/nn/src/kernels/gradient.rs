@@ -1,147 +1,89 @@
-//! The backward pass of a convolution: gradients of its input and of its weights, in one go over the boards.
+//! The gradient of a convolution's weights, added up board by board.
 //!
-//! The work is cut into a fixed number of chunks that does not depend on the number of threads. Each chunk adds up its
-//! own weight gradient, and the chunks are summed in order: the result is the same bits on any machine with the same
+//! The caller cuts the work into a fixed number of parts that does not depend on the number of threads. Each part adds
+//! up its own sums, and [`merge`] adds the parts in order: the result is the same bits on any machine with the same
 //! instruction set.
-
-use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::conv::{Epilogue, Packing, Panel, Rows, panels};
+use super::Aligned;
+use super::conv::{Panel, Rows, panels};
 use super::geometry::{Geometry, OFF};
 use super::tile::{self, Isa, Outer};
 use super::winograd::{self, WeightSums};
-use super::{Aligned, boards_per_group};
 
-/// Pieces that a batch is cut into.
-const CHUNKS: usize = 16;
+/// Sums over boards.
+pub(crate) struct WeightGradient(Sums);
 
-/// The backward pass of one convolution.
-pub(crate) struct Backward<'a> {
-    /// Instruction set.
-    pub(crate) isa: Isa,
-    /// 3x3 or pointwise.
-    pub(crate) geometry: &'a Geometry,
-    /// Input channels.
-    pub(crate) inputs: usize,
-    /// Output channels.
-    pub(crate) outputs: usize,
-    /// `[outputs][inputs][taps]`.
-    pub(crate) weight: &'a [f32],
-    /// `[boards, squares, inputs]`.
-    pub(crate) x: &'a [f32],
-    /// Whether anything needs the gradient of the input.
-    pub(crate) want_input: bool,
-}
-
-/// What a backward pass gives.
-pub(crate) struct BackwardResult {
-    /// Like `x`; only if it was wanted.
-    pub(crate) input: Option<Vec<f32>>,
-    /// Like `weight`.
-    pub(crate) weight: Vec<f32>,
-}
-
-/// One chunk's place: its boards, and its part of the input gradient.
-struct Chunk<'a> {
-    boards: Range<usize>,
-    input: Option<&'a mut [f32]>,
-}
-
-impl Backward<'_> {
-    /// Runs it. `fill(boards, stride, dz)` writes the gradient of the convolution's output for a range of boards:
-    /// `dz` has one row of `stride` numbers a square, the first `outputs` of which are to be set.
-    pub(crate) fn run(&self, fill: impl Fn(Range<usize>, usize, &mut [f32]) + Sync) -> BackwardResult {
-        let squares = self.geometry.squares();
-        let boards = self.x.len() / (squares * self.inputs);
-        let flipped = self
-            .want_input
-            .then(|| Packing::backward(self.isa, self.geometry, self.inputs, self.outputs, self.weight));
-        let plan = WeightPlan::new(self.isa, self.geometry, self.inputs, self.outputs);
-        let mut input = flipped.is_some().then(|| vec![0.0; self.x.len()]);
-        let group = boards_per_group(squares);
-        let groups = boards.div_ceil(group);
-        let mut chunks = Vec::with_capacity(CHUNKS);
-        let mut rest = input.as_deref_mut();
-        for i in 0..CHUNKS {
-            let boards = (groups * i / CHUNKS * group).min(boards)..(groups * (i + 1) / CHUNKS * group).min(boards);
-            if !boards.is_empty() {
-                let (mine, others) = match rest {
-                    Some(rest) => {
-                        let (mine, others) = rest.split_at_mut(boards.len() * squares * self.inputs);
-                        (Some(mine), Some(others))
-                    }
-                    None => (None, None),
-                };
-                rest = others;
-                chunks.push(Chunk { boards, input: mine });
-            }
-        }
-        let sums: Vec<Aligned> =
-            chunks.into_par_iter().map(|chunk| self.chunk(chunk, group, &plan, flipped.as_ref(), &fill)).collect();
-        BackwardResult { input, weight: plan.weights(sums) }
-    }
-
-    fn chunk(
-        &self,
-        mut chunk: Chunk<'_>,
-        group: usize,
-        plan: &WeightPlan,
-        flipped: Option<&Packing>,
-        fill: &(impl Fn(Range<usize>, usize, &mut [f32]) + Sync),
-    ) -> Aligned {
-        let squares = self.geometry.squares();
-        let board_x = squares * self.inputs;
-        let mut sums = match winograd::pays(self.geometry, self.inputs, self.outputs) {
-            true => Sums::ByTiles(WeightSums::new(self.isa, self.inputs, self.outputs)),
-            false => Sums::Direct {
-                sums: Aligned::zeros(plan.sums_len()),
-                // One tile may read past the last row of its board: the copy has room for that.
-                x: Aligned::zeros(group * board_x + plan.rows),
-            },
-        };
-        let mut dz = Aligned::zeros(group * squares * plan.width);
-        for start in chunk.boards.clone().step_by(group) {
-            let boards = start..(start + group).min(chunk.boards.end);
-            let dz = &mut dz[..boards.len() * squares * plan.width];
-            fill(boards.clone(), plan.width, dz);
-            let own_x = &self.x[boards.start * board_x..boards.end * board_x];
-            let dz_rows = Rows { data: dz, stride: plan.width };
-            match &mut sums {
-                Sums::ByTiles(sums) => {
-                    sums.add(self.geometry, boards.len(), Rows { data: own_x, stride: self.inputs }, dz_rows);
-                }
-                Sums::Direct { sums, x } => {
-                    x[..own_x.len()].copy_from_slice(own_x);
-                    plan.add(boards.len(), x, dz, sums);
-                }
-            }
-            if let (Some(flipped), Some(input)) = (flipped, &mut chunk.input) {
-                let at = (boards.start - chunk.boards.start) * board_x;
-                let out = &mut input[at..at + boards.len() * board_x];
-                flipped.apply(self.geometry, boards.len(), dz_rows, Epilogue::default(), out);
-            }
-        }
-        match sums {
-            Sums::ByTiles(sums) => sums.taps(),
-            Sums::Direct { sums, .. } => sums,
-        }
-    }
-}
-
-/// The gradient of the weights while it is added up.
 enum Sums {
+    /// Pair of squares by pair of squares.
+    Direct(DirectSums),
+    /// By tiles.
     ByTiles(WeightSums),
-    Direct { sums: Aligned, x: Aligned },
 }
 
-/// How the weight gradient is added up: which pairs of squares meet at each tap, and the layout of the sums,
+impl WeightGradient {
+    /// Zero.
+    pub(crate) fn new(isa: Isa, geometry: &Geometry, inputs: usize, outputs: usize) -> Self {
+        WeightGradient(match winograd::pays(geometry, inputs, outputs) {
+            true => Sums::ByTiles(WeightSums::new(isa, inputs, outputs)),
+            false => Sums::Direct(DirectSums::new(isa, geometry, inputs, outputs)),
+        })
+    }
+
+    /// Numbers from one row of the gradient to the next that [`WeightGradient::add`] wants, for a convolution with this
+    /// many outputs. What lies between `outputs` and this does not matter.
+    pub(crate) fn stride(isa: Isa, outputs: usize) -> usize {
+        panels(isa, outputs).1
+    }
+
+    /// Adds what some boards give: `x` is their input, `dz` the gradient of their output, in rows of
+    /// [`WeightGradient::stride`].
+    pub(crate) fn add(&mut self, geometry: &Geometry, boards: usize, x: &[f32], dz: &[f32]) {
+        match &mut self.0 {
+            Sums::Direct(sums) => sums.add(boards, x, dz),
+            Sums::ByTiles(sums) => {
+                let (inputs, width) = sums.shape();
+                sums.add(geometry, boards, Rows { data: x, stride: inputs }, Rows { data: dz, stride: width });
+            }
+        }
+    }
+
+    fn taps(self) -> Aligned {
+        match self.0 {
+            Sums::Direct(sums) => sums.sums,
+            Sums::ByTiles(sums) => sums.taps(),
+        }
+    }
+}
+
+/// The sum of all parts, in their order, as `[output][input][tap]`.
+pub(crate) fn merge(isa: Isa, parts: Vec<WeightGradient>, taps: usize, inputs: usize, outputs: usize, out: &mut [f32]) {
+    assert_eq!(out.len(), taps * inputs * outputs);
+    let (rows, _) = tile::outer_of(isa);
+    let (depth, width) = (inputs.next_multiple_of(rows), panels(isa, outputs).1);
+    let parts: Vec<Aligned> = parts.into_par_iter().map(WeightGradient::taps).collect();
+    assert!(parts.iter().all(|p| p.len() == taps * depth * width));
+    // By output: the sums of one row of weights lie in columns that are a cache line apart, so that several outputs
+    // are made from each line.
+    const TOGETHER: usize = 16;
+    out.par_chunks_mut(TOGETHER * inputs * taps).enumerate().for_each(|(i, out)| {
+        let first = i * TOGETHER;
+        for tap in 0..taps {
+            for input in 0..inputs {
+                let at = (tap * depth + input) * width + first;
+                for (o, row) in out.chunks_exact_mut(inputs * taps).enumerate() {
+                    row[input * taps + tap] = parts.iter().map(|p| p[at + o]).sum();
+                }
+            }
+        }
+    });
+}
+
+/// How the sums are made directly: which pairs of squares meet at each tap. The layout of the sums is
 /// `[tap][input, padded][output, padded]`.
-struct WeightPlan {
+struct DirectSums {
     inputs: usize,
-    outputs: usize,
-    taps: usize,
     /// Numbers in one board of the input.
     board_x: usize,
     /// Numbers in one board of the output gradient.
@@ -159,9 +101,12 @@ struct WeightPlan {
     panels: Vec<Panel>,
     /// Output channels, padded to whole panels.
     width: usize,
+    sums: Aligned,
+    /// The input of one pass. One tile may read past the last row of a board: the copy has room for that.
+    x: Aligned,
 }
 
-impl WeightPlan {
+impl DirectSums {
     fn new(isa: Isa, geometry: &Geometry, inputs: usize, outputs: usize) -> Self {
         let (rows, outer) = tile::outer_of(isa);
         let (panels, width) = panels(isa, outputs);
@@ -175,32 +120,30 @@ impl WeightPlan {
             });
             on.map(|(source, square)| ((source * inputs) as u32, (square * width) as u32)).collect()
         };
-        WeightPlan {
+        let depth = inputs.next_multiple_of(rows);
+        DirectSums {
             inputs,
-            outputs,
-            taps: geometry.taps(),
             board_x: squares * inputs,
             board_dz: squares * width,
             pass,
             pairs: (0..geometry.taps()).map(pairs).collect(),
             rows,
-            depth: inputs.next_multiple_of(rows),
+            depth,
             lanes: isa.lanes(),
             outer,
             panels,
             width,
+            sums: Aligned::zeros(geometry.taps() * depth * width),
+            x: Aligned::zeros(pass * squares * inputs + rows),
         }
     }
 
-    fn sums_len(&self) -> usize {
-        self.taps * self.depth * self.width
-    }
-
-    /// Adds the gradient of `boards` boards. `x` must be `rows` numbers longer than the boards need.
-    fn add(&self, boards: usize, x: &[f32], dz: &[f32], sums: &mut [f32]) {
+    fn add(&mut self, boards: usize, x: &[f32], dz: &[f32]) {
         for start in (0..boards).step_by(self.pass) {
             let count = self.pass.min(boards - start);
-            let x = &x[start * self.board_x..][..count * self.board_x + self.rows];
+            let own = &x[start * self.board_x..][..count * self.board_x];
+            self.x[..own.len()].copy_from_slice(own);
+            let x = &self.x[..count * self.board_x + self.rows];
             let dz = &dz[start * self.board_dz..][..count * self.board_dz];
             for (tap, pairs) in self.pairs.iter().enumerate() {
                 let pairs = &pairs[..pairs.len() / self.pass * count];
@@ -208,7 +151,8 @@ impl WeightPlan {
                     for panel in &self.panels {
                         let columns = panel.vectors * self.lanes;
                         let at = (tap * self.depth + input) * self.width + panel.first;
-                        let sums = &mut sums[at..][..(self.rows - 1) * self.width + columns];
+                        let sums = &mut self.sums[at..][..(self.rows - 1) * self.width + columns];
+                        debug_assert!(input < self.inputs);
                         // SAFETY: the pairs were made for `pass` boards and are cut to `count`: an input row starts at
                         // most at `count * board_x - inputs`, and `input < inputs`, so that `rows` reads stay inside
                         // `x`; a gradient row starts at most at `count * board_dz - width` and
@@ -223,25 +167,5 @@ impl WeightPlan {
                 }
             }
         }
-    }
-
-    /// The sum of all chunks, in their order, as `[output][input][tap]`.
-    fn weights(&self, mut chunks: Vec<Aligned>) -> Vec<f32> {
-        let mut out = vec![0.0; self.outputs * self.inputs * self.taps];
-        let Some((first, others)) = chunks.split_first_mut() else { return out };
-        first.par_chunks_mut(4096).enumerate().for_each(|(i, sums)| {
-            for other in others.iter() {
-                for (sum, x) in sums.iter_mut().zip(&other[i * 4096..]) {
-                    *sum += x;
-                }
-            }
-        });
-        for (i, out) in out.chunks_exact_mut(self.taps).enumerate() {
-            let (output, input) = (i / self.inputs, i % self.inputs);
-            for (tap, w) in out.iter_mut().enumerate() {
-                *w = first[(tap * self.depth + input) * self.width + output];
-            }
-        }
-        out
     }
 }

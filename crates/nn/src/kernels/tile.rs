@@ -12,9 +12,9 @@
 
 use std::sync::OnceLock;
 
-use super::vector::{Lanes, Vector};
 #[cfg(target_arch = "x86_64")]
 use super::vector::{Avx2, Avx512};
+use super::vector::{Lanes, Vector};
 
 /// Most rows that a tile has.
 pub(crate) const MAX_ROWS: usize = 8;

@@ -29,6 +29,8 @@ pub(super) trait Vector: Copy {
     unsafe fn fma(self, x: Self, y: Self) -> Self;
     /// Negative numbers become 0; a NaN stays.
     unsafe fn relu(self) -> Self;
+    /// The numbers where `x` is positive, elsewhere 0.
+    unsafe fn where_positive(self, x: Self) -> Self;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -38,7 +40,7 @@ mod x86 {
 
     macro_rules! vector {
         ($name:ident, $inner:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident,
-         $mul:ident, $fma:ident, $max:ident) => {
+         $mul:ident, $fma:ident, $max:ident, |$kept:ident, $x:ident| $where_positive:expr) => {
             #[derive(Clone, Copy)]
             pub(crate) struct $name($inner);
 
@@ -78,6 +80,11 @@ mod x86 {
                     // The maximum instruction gives its second operand where either is a NaN.
                     unsafe { $name($max($splat(0.0), self.0)) }
                 }
+                #[inline(always)]
+                unsafe fn where_positive(self, x: Self) -> Self {
+                    let ($kept, $x) = (self.0, x.0);
+                    unsafe { $name($where_positive) }
+                }
             }
         };
     }
@@ -93,7 +100,8 @@ mod x86 {
         _mm512_sub_ps,
         _mm512_mul_ps,
         _mm512_fmadd_ps,
-        _mm512_max_ps
+        _mm512_max_ps,
+        |kept, x| _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(x, _mm512_setzero_ps()), kept)
     );
     vector!(
         Avx2,
@@ -106,7 +114,8 @@ mod x86 {
         _mm256_sub_ps,
         _mm256_mul_ps,
         _mm256_fmadd_ps,
-        _mm256_max_ps
+        _mm256_max_ps,
+        |kept, x| _mm256_and_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(x, _mm256_setzero_ps()), kept)
     );
 }
 #[cfg(target_arch = "x86_64")]
@@ -160,13 +169,20 @@ impl<const N: usize> Vector for Lanes<N> {
         let mut out = y;
         for i in 0..N {
             // Fused only where the instruction is part of the base set: elsewhere it is a slow library call.
-            out.0[i] =
-                if cfg!(target_arch = "aarch64") { self.0[i].mul_add(x.0[i], y.0[i]) } else { self.0[i] * x.0[i] + y.0[i] };
+            out.0[i] = if cfg!(target_arch = "aarch64") {
+                self.0[i].mul_add(x.0[i], y.0[i])
+            } else {
+                self.0[i] * x.0[i] + y.0[i]
+            };
         }
         out
     }
     #[inline(always)]
     unsafe fn relu(self) -> Self {
         Lanes(self.0.map(|x| at_least(x, 0.0)))
+    }
+    #[inline(always)]
+    unsafe fn where_positive(self, x: Self) -> Self {
+        self.zip(x, |kept, x| if x > 0.0 { kept } else { 0.0 })
     }
 }

@@ -1,13 +1,9 @@
 //! Cross-entropy between the target and the softmax over the legal moves.
 
-use std::sync::{Arc, OnceLock};
-
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use candle_core::{Result, Tensor};
 use rayon::prelude::*;
 
 use super::BatchView;
-use crate::network::Kernels;
-use crate::ops::{slice, with_slices};
 
 /// Added to the logit of a filler: its probability is exactly 0, and 0 times it is still 0.
 const FILLER: f32 = -1e30;
@@ -27,8 +23,18 @@ pub(crate) struct PolicySums {
     pub(crate) entropy: f64,
 }
 
-/// One row: adds to the sums and turns `logits` into the gradient of the row's loss.
-fn row(logits: &mut [f32], target: &[f32], sums: &mut PolicySums) {
+impl PolicySums {
+    pub(crate) fn add(&mut self, other: &PolicySums) {
+        self.rows += other.rows;
+        self.loss += other.loss;
+        self.top1 += other.top1;
+        self.top5 += other.top5;
+        self.entropy += other.entropy;
+    }
+}
+
+/// One row: adds to the sums and turns `logits`, of the legal moves, into the gradient of the row's loss.
+pub(crate) fn policy_row(logits: &mut [f32], target: &[f32], sums: &mut PolicySums) {
     let mass: f64 = target.iter().map(|t| f64::from(*t)).sum();
     if mass <= 0.0 {
         logits.fill(0.0);
@@ -63,66 +69,39 @@ fn row(logits: &mut [f32], target: &[f32], sums: &mut PolicySums) {
     }
 }
 
-/// The sums of a batch, and the gradient of the summed loss for each legal move. `logits(row, out)` gives the logits
-/// of a row's legal moves.
-fn all_rows(offsets: &[u32], target: &[f32], logits: impl Fn(usize, &mut [f32]) + Sync) -> (PolicySums, Vec<f32>) {
-    let rows: Vec<(PolicySums, Vec<f32>)> = (0..offsets.len() - 1)
+/// The sums of a batch. `logits(row, out)` gives the logits of a row's legal moves.
+fn all_rows(view: &BatchView<'_>, logits: impl Fn(usize, &mut [f32]) + Sync) -> PolicySums {
+    let rows: Vec<PolicySums> = (0..view.rows)
         .into_par_iter()
         .with_min_len(32)
-        .map(|i| {
-            let span = offsets[i] as usize..offsets[i + 1] as usize;
+        .map(|row| {
+            let span = view.span(row);
             let mut buffer = vec![0.0; span.len()];
-            logits(i, &mut buffer);
+            logits(row, &mut buffer);
             let mut sums = PolicySums::default();
-            row(&mut buffer, &target[span], &mut sums);
-            (sums, buffer)
+            policy_row(&mut buffer, &view.target[span], &mut sums);
+            sums
         })
         .collect();
     let mut sums = PolicySums::default();
-    let mut gradient = Vec::with_capacity(target.len());
-    for (one, part) in rows {
-        sums.rows += one.rows;
-        sums.loss += one.loss;
-        sums.top1 += one.top1;
-        sums.top5 += one.top5;
-        sums.entropy += one.entropy;
-        gradient.extend_from_slice(&part);
-    }
-    (sums, gradient)
-}
-
-fn pick(logits: &[f32], legal: &[u16], out: &mut [f32]) {
-    for (out, index) in out.iter_mut().zip(legal) {
-        *out = logits[usize::from(*index)];
-    }
+    rows.iter().for_each(|row| sums.add(row));
+    sums
 }
 
 /// The sums of a batch from logits `[rows, actions]` in main memory.
 pub(crate) fn policy_sums(logits: &[f32], view: &BatchView<'_>) -> PolicySums {
     let actions = logits.len() / view.rows;
-    let get = |row: usize, out: &mut [f32]| pick(&logits[row * actions..][..actions], &view.legal[view.span(row)], out);
-    all_rows(view.legal_offsets, view.target, get).0
+    all_rows(view, |row, out| {
+        for (out, index) in out.iter_mut().zip(&view.legal[view.span(row)]) {
+            *out = logits[row * actions + usize::from(*index)];
+        }
+    })
 }
 
 /// The mean loss of the rows with a target as a scalar that carries gradients, and the sums behind it.
-pub(crate) fn policy_loss(kernels: Kernels, logits: &Tensor, view: &BatchView<'_>) -> Result<(Tensor, PolicySums)> {
-    match kernels {
-        Kernels::Cpu => {
-            let found = Arc::new(OnceLock::new());
-            let loss = logits.contiguous()?.apply_op1(PolicyLoss {
-                offsets: view.legal_offsets.to_vec(),
-                legal: view.legal.to_vec(),
-                target: view.target.to_vec(),
-                found: found.clone(),
-            })?;
-            Ok((loss, found.get().map(|f: &(PolicySums, Vec<f32>)| f.0).unwrap_or_default()))
-        }
-        Kernels::Tensor => gathered_loss(logits, view),
-    }
-}
-
+///
 /// Gathers the legal moves' logits into `[rows, most legal moves]`; short rows are filled up with [`FILLER`].
-fn gathered_loss(logits: &Tensor, view: &BatchView<'_>) -> Result<(Tensor, PolicySums)> {
+pub(crate) fn policy_loss(logits: &Tensor, view: &BatchView<'_>) -> Result<(Tensor, PolicySums)> {
     let width = (0..view.rows).map(|r| view.span(r).len()).max().unwrap_or(0).max(1);
     let mut index = vec![0u32; view.rows * width];
     let mut filler = vec![FILLER; view.rows * width];
@@ -139,54 +118,10 @@ fn gathered_loss(logits: &Tensor, view: &BatchView<'_>) -> Result<(Tensor, Polic
     let picked = logits.gather(&Tensor::from_vec(index, (view.rows, width), device)?, 1)?;
     let host: Vec<f32> = picked.flatten_all()?.to_vec1()?;
     let get = |row: usize, out: &mut [f32]| out.copy_from_slice(&host[row * width..][..out.len()]);
-    let (sums, _) = all_rows(view.legal_offsets, view.target, get);
+    let sums = all_rows(view, get);
     let log_p = candle_nn::ops::log_softmax(&(picked + grid(filler)?)?, 1)?;
     let loss = (log_p * grid(target)?)?.sum_all()?;
     Ok((loss.affine(-1.0 / sums.rows.max(1) as f64, 0.0)?, sums))
-}
-
-struct PolicyLoss {
-    offsets: Vec<u32>,
-    legal: Vec<u16>,
-    target: Vec<f32>,
-    /// Sums, and the gradient of the summed loss for each legal move.
-    found: Arc<OnceLock<(PolicySums, Vec<f32>)>>,
-}
-
-impl CustomOp1 for PolicyLoss {
-    fn name(&self) -> &'static str {
-        "policy_loss"
-    }
-
-    fn cpu_fwd(&self, logits: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let logits = slice(logits, layout)?;
-        let actions = logits.len() / (self.offsets.len() - 1);
-        let get = |row: usize, out: &mut [f32]| {
-            let span = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-            pick(&logits[row * actions..][..actions], &self.legal[span], out);
-        };
-        let found = all_rows(&self.offsets, &self.target, get);
-        let loss = found.0.loss / found.0.rows.max(1) as f64;
-        // A second run of the same operation would find the same.
-        let _ = self.found.set(found);
-        Ok((CpuStorage::F32(vec![loss as f32]), Shape::from(())))
-    }
-
-    fn bwd(&self, logits: &Tensor, _loss: &Tensor, dy: &Tensor) -> Result<Option<Tensor>> {
-        let Some((sums, gradient)) = self.found.get() else {
-            candle_core::bail!("policy_loss: backward before forward")
-        };
-        let scale = with_slices([dy], |[dy]| Ok(dy[0]))? / sums.rows.max(1) as f32;
-        let actions = logits.dim(1)?;
-        let mut out = vec![0.0f32; logits.elem_count()];
-        for (row, out) in out.chunks_exact_mut(actions).enumerate() {
-            let span = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-            for (index, g) in self.legal[span.clone()].iter().zip(&gradient[span]) {
-                out[usize::from(*index)] += g * scale;
-            }
-        }
-        Ok(Some(Tensor::from_vec(out, logits.shape(), logits.device())?))
-    }
 }
 
 #[cfg(test)]
@@ -195,7 +130,13 @@ mod tests {
 
     use super::*;
 
-    fn loss_and_gradient(kernels: Kernels, logits: &[f32], target: &[f32]) -> (f32, PolicySums, Vec<f32>) {
+    /// By the row function, or by tensor operations.
+    fn loss_and_gradient(tensors: bool, logits: &[f32], target: &[f32]) -> (f32, PolicySums, Vec<f32>) {
+        if !tensors {
+            let (mut gradient, mut sums) = (logits.to_vec(), PolicySums::default());
+            policy_row(&mut gradient, target, &mut sums);
+            return ((sums.loss / sums.rows.max(1) as f64) as f32, sums, gradient);
+        }
         let legal: Vec<u16> = (0..logits.len() as u16).collect();
         let view = BatchView {
             rows: 1,
@@ -207,7 +148,7 @@ mod tests {
             value_weight: &[0.0],
         };
         let var = Var::from_slice(logits, (1, logits.len()), &Device::Cpu).unwrap();
-        let (loss, sums) = policy_loss(kernels, &var, &view).unwrap();
+        let (loss, sums) = policy_loss(&var, &view).unwrap();
         let grads = loss.backward().unwrap();
         let gradient = grads.get(&var).unwrap().flatten_all().unwrap().to_vec1().unwrap();
         (loss.to_scalar().unwrap(), sums, gradient)
@@ -215,29 +156,29 @@ mod tests {
 
     #[test]
     fn t4_logits_of_a_hundred_give_finite_losses_and_gradients() {
-        for kernels in [Kernels::Cpu, Kernels::Tensor] {
-            let (loss, _, gradient) = loss_and_gradient(kernels, &[100.0, -100.0, 0.0], &[0.0, 1.0, 0.0]);
+        for tensors in [false, true] {
+            let (loss, _, gradient) = loss_and_gradient(tensors, &[100.0, -100.0, 0.0], &[0.0, 1.0, 0.0]);
             assert!((loss - 200.0).abs() < 1e-3, "{loss}");
             assert!((gradient[0] - 1.0).abs() < 1e-6 && (gradient[1] + 1.0).abs() < 1e-6);
-            let (loss, sums, _) = loss_and_gradient(kernels, &[100.0, -100.0, 0.0], &[1.0, 0.0, 0.0]);
+            let (loss, sums, _) = loss_and_gradient(tensors, &[100.0, -100.0, 0.0], &[1.0, 0.0, 0.0]);
             assert!(loss.abs() < 1e-6 && sums.entropy.abs() < 1e-6 && sums.top1 == 1);
-            let (loss, _, _) = loss_and_gradient(kernels, &[20.0, 0.0], &[1.0, 0.0]);
+            let (loss, _, _) = loss_and_gradient(tensors, &[20.0, 0.0], &[1.0, 0.0]);
             assert!(loss.is_finite());
         }
     }
 
     #[test]
     fn m5_zero_target_on_an_impossible_move_and_rows_without_target_are_zero_not_nan() {
-        let (loss, _, gradient) = loss_and_gradient(Kernels::Cpu, &[0.0, f32::NEG_INFINITY, 0.0], &[0.5, 0.0, 0.5]);
+        let (loss, _, gradient) = loss_and_gradient(false, &[0.0, f32::NEG_INFINITY, 0.0], &[0.5, 0.0, 0.5]);
         assert!((loss - 2.0f32.ln()).abs() < 1e-6 && gradient.iter().all(|g| g.is_finite()));
-        for kernels in [Kernels::Cpu, Kernels::Tensor] {
-            let (loss, sums, gradient) = loss_and_gradient(kernels, &[3.0, 1.0], &[0.0, 0.0]);
+        for tensors in [false, true] {
+            let (loss, sums, gradient) = loss_and_gradient(tensors, &[3.0, 1.0], &[0.0, 0.0]);
             assert_eq!((loss, sums.rows), (0.0, 0));
             assert!(gradient.iter().all(|g| *g == 0.0));
             // A row of nothing but -inf is not hidden: the trainer refuses the loss.
-            let (loss, ..) = loss_and_gradient(kernels, &[f32::NEG_INFINITY; 2], &[0.5, 0.5]);
+            let (loss, ..) = loss_and_gradient(tensors, &[f32::NEG_INFINITY; 2], &[0.5, 0.5]);
             assert!(!loss.is_finite());
-            let (loss, ..) = loss_and_gradient(kernels, &[f32::NAN, 0.0], &[0.0, 1.0]);
+            let (loss, ..) = loss_and_gradient(tensors, &[f32::NAN, 0.0], &[0.0, 1.0]);
             assert!(!loss.is_finite());
         }
     }
@@ -246,8 +187,8 @@ mod tests {
     fn both_kernels_agree_and_match_finite_differences() {
         let logits = [0.3, -1.2, 2.0, 0.7, 0.0];
         let target = [0.1, 0.2, 0.0, 0.6, 0.1];
-        let (loss, sums, gradient) = loss_and_gradient(Kernels::Cpu, &logits, &target);
-        let (other, other_sums, other_gradient) = loss_and_gradient(Kernels::Tensor, &logits, &target);
+        let (loss, sums, gradient) = loss_and_gradient(false, &logits, &target);
+        let (other, other_sums, other_gradient) = loss_and_gradient(true, &logits, &target);
         assert!((loss - other).abs() < 1e-6);
         assert_eq!(sums, other_sums);
         assert_eq!((sums.top1, sums.top5), (0, 1));
@@ -256,7 +197,7 @@ mod tests {
             let shifted = |h: f32| {
                 let mut moved = logits;
                 moved[i] += h;
-                loss_and_gradient(Kernels::Cpu, &moved, &target).1.loss
+                loss_and_gradient(false, &moved, &target).1.loss
             };
             let numeric = (shifted(1e-2) - shifted(-1e-2)) / 2e-2;
             assert!((numeric - f64::from(*found)).abs() < 1e-4, "{numeric} {found}");

@@ -32,28 +32,52 @@ pub(crate) fn wdl_softmax(logits: [f32; 3]) -> [f32; 3] {
     e.map(|x| x / sum)
 }
 
+impl ValueSums {
+    pub(crate) fn add(&mut self, other: &ValueSums) {
+        self.rows += other.rows;
+        self.loss += other.loss;
+        self.abs_error += other.abs_error;
+    }
+}
+
+/// Adds one row to the sums. `output` is the value after tanh, or the three logits.
+pub(crate) fn value_row(head: ValueHead, output: &[f32], target: f32, weight: f32, sums: &mut ValueSums) {
+    let (loss, predicted) = match head {
+        ValueHead::Scalar => ((f64::from(output[0]) - f64::from(target)).powi(2), output[0]),
+        ValueHead::Wdl => {
+            let logits = [output[0], output[1], output[2]];
+            let max = f64::from(logits[0].max(logits[1]).max(logits[2]));
+            let log_sum = max + logits.iter().map(|l| (f64::from(*l) - max).exp()).sum::<f64>().ln();
+            let terms = wdl_target(target).into_iter().zip(logits).filter(|(t, _)| *t > 0.0);
+            let p = wdl_softmax(logits);
+            (terms.map(|(t, l)| f64::from(t) * (log_sum - f64::from(l))).sum(), p[0] - p[2])
+        }
+    };
+    sums.rows += 1;
+    sums.loss += f64::from(weight) * loss;
+    sums.abs_error += f64::from((predicted - target).abs());
+}
+
+/// The gradient of `weight` times one row's loss with respect to the head's last layer, before a tanh.
+pub(crate) fn value_gradient(head: ValueHead, output: &[f32], target: f32, weight: f32, gradient: &mut [f32]) {
+    match head {
+        ValueHead::Scalar => gradient[0] = weight * 2.0 * (output[0] - target) * (1.0 - output[0] * output[0]),
+        ValueHead::Wdl => {
+            let p = wdl_softmax([output[0], output[1], output[2]]);
+            for (g, (p, t)) in gradient.iter_mut().zip(p.into_iter().zip(wdl_target(target))) {
+                *g = weight * (p - t);
+            }
+        }
+    }
+}
+
 /// The sums of a batch from the value head's outputs, `[rows, 1]` or `[rows, 3]`, in main memory.
 pub(crate) fn value_sums(outputs: &[f32], head: ValueHead, view: &BatchView<'_>) -> ValueSums {
-    let mut sums = ValueSums::default();
-    for row in (0..view.rows).filter(|r| view.value_weight[*r] > 0.0) {
-        let target = view.value[row];
-        let (loss, predicted) = match head {
-            ValueHead::Scalar => {
-                let v = outputs[row];
-                ((f64::from(v) - f64::from(target)).powi(2), v)
-            }
-            ValueHead::Wdl => {
-                let logits = [outputs[row * 3], outputs[row * 3 + 1], outputs[row * 3 + 2]];
-                let max = f64::from(logits[0].max(logits[1]).max(logits[2]));
-                let log_sum = max + logits.iter().map(|l| (f64::from(*l) - max).exp()).sum::<f64>().ln();
-                let terms = wdl_target(target).into_iter().zip(logits).filter(|(t, _)| *t > 0.0);
-                let p = wdl_softmax(logits);
-                (terms.map(|(t, l)| f64::from(t) * (log_sum - f64::from(l))).sum(), p[0] - p[2])
-            }
-        };
-        sums.rows += 1;
-        sums.loss += f64::from(view.value_weight[row]) * loss;
-        sums.abs_error += f64::from((predicted - target).abs());
+    let (mut sums, width) = (ValueSums::default(), outputs.len() / view.rows);
+    for (row, output) in outputs.chunks_exact(width).enumerate() {
+        if view.value_weight[row] > 0.0 {
+            value_row(head, output, view.value[row], view.value_weight[row], &mut sums);
+        }
     }
     sums
 }

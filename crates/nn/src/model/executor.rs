@@ -6,10 +6,9 @@ use super::packed::{Layer, PackedNet};
 use super::{Evaluations, Model, Weights};
 use crate::NnError;
 use crate::arch::ValueHead;
-use crate::kernels::{Epilogue, Geometry, Rows, boards_per_group};
+use crate::kernels::{Channelwise, Epilogue, Geometry, Isa, Rows, affine, boards_per_group, column_sums};
 use crate::loss::wdl_softmax;
 use crate::network::{Mode, Network};
-use crate::ops::{gate_board, mean_board};
 
 /// Evaluations of one batch, in the executor's buffers.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +52,7 @@ struct Scratch {
     squeezed: Vec<f32>,
     value_planes: Vec<f32>,
     hidden: Vec<f32>,
+    zeros: Vec<f32>,
 }
 
 impl Executor {
@@ -74,6 +74,7 @@ impl Executor {
                 squeezed: vec![0.0; boards * arch.squeezed().unwrap_or(0)],
                 value_planes: vec![0.0; boards * shape.squares() * arch.value_channels],
                 hidden: vec![0.0; boards * arch.value_hidden],
+                zeros: vec![0.0; arch.channels],
             }
         };
         Executor {
@@ -109,12 +110,28 @@ impl Executor {
         for (input, planes) in inputs.iter().zip(self.planes.chunks_exact_mut(shape.inputs())) {
             input.write_channels_last(shape, planes);
         }
+        self.run(inputs.len())?;
+        Ok(self.outputs(inputs.len()))
+    }
+
+    /// Logits and what the value head gives (after tanh for a scalar) for planes `[rows, squares, planes]`.
+    pub(crate) fn raw(&mut self, planes: &[f32]) -> Result<(&[f32], &[f32]), NnError> {
+        let arch = self.model.arch.clone();
+        let rows = planes.len() / arch.shape().inputs();
+        self.planes[..planes.len()].copy_from_slice(planes);
+        self.run(rows)?;
+        Ok((&self.policy[..rows * arch.shape().actions()], &self.raw_value[..rows * arch.value_outputs()]))
+    }
+
+    fn run(&mut self, rows: usize) -> Result<(), NnError> {
         let weights = self.model.weights.clone();
         match &*weights {
-            Weights::Packed(net) => self.run_packed(net, inputs.len()),
-            Weights::Device(network) => self.run_device(network, inputs.len())?,
+            Weights::Packed(net) => {
+                self.run_packed(net, rows);
+                Ok(())
+            }
+            Weights::Device(network) => self.run_device(network, rows),
         }
-        Ok(self.outputs(inputs.len()))
     }
 
     /// Turns what the value head gave into values, and shows the first `rows` rows.
@@ -186,7 +203,7 @@ fn apply(
 
 impl Scratch {
     fn run(&mut self, net: &PackedNet, boards: usize, planes: &[f32], policy: &mut [f32], value: &mut [f32]) {
-        let squares = net.conv3x3.squares();
+        let (isa, squares) = (Isa::best(), net.conv3x3.squares());
         let channels = net.stem.weights.outputs();
         let len = boards * squares * channels;
         let (mut trunk, mut other) = (&mut self.trunk[..len], &mut self.other[..len]);
@@ -201,7 +218,9 @@ impl Scratch {
                     let board = squares * channels;
                     let pooled = &mut self.pooled[..boards * channels];
                     for (z, mean) in other.chunks_exact(board).zip(pooled.chunks_exact_mut(channels)) {
-                        mean_board(z, mean);
+                        mean.fill(0.0);
+                        column_sums(isa, z, mean);
+                        mean.iter_mut().for_each(|m| *m /= squares as f32);
                     }
                     let squeezed = &mut self.squeezed[..boards * fc1.weights.outputs()];
                     apply(fc1, &net.single, boards, pooled, None, true, squeezed);
@@ -209,7 +228,7 @@ impl Scratch {
                     pooled.iter_mut().for_each(|g| *g = 1.0 / (1.0 + (-*g).exp()));
                     let gated = inner.chunks_exact_mut(board).zip(other.chunks_exact(board));
                     for ((out, z), (r, g)) in gated.zip(trunk.chunks_exact(board).zip(pooled.chunks_exact(channels))) {
-                        gate_board(z, g, r, out);
+                        affine(isa, z, Channelwise { scale: g, shift: &self.zeros }, Some(r), true, out);
                     }
                     std::mem::swap(&mut inner, &mut other);
                 }

@@ -50,7 +50,7 @@ impl PackedNet {
                 se: match arch.se {
                     Some(_) => {
                         Some((plain(network, &single, &name("se.fc1"))?, plain(network, &single, &name("se.fc2"))?))
-                    },
+                    }
                     None => None,
                 },
             })

@@ -1,16 +1,12 @@
-//! One forward pass, with either set of kernels.
+//! One forward pass of tensor operations.
 
 use std::collections::BTreeMap;
 
 use candle_core::{Result, Tensor, Var};
 use candle_nn::{Linear, Module};
-use rayon::prelude::*;
 
-use super::{EPS, Kernels, Mode, Network};
+use super::{EPS, Mode, Network};
 use crate::arch::ValueHead;
-use crate::fold;
-use crate::kernels::{Epilogue, Geometry, Isa, Packing, Rows, boards_per_group};
-use crate::ops::{self, ConvNormSpec};
 use crate::tensor_ops;
 
 /// The two kinds of convolution.
@@ -90,54 +86,31 @@ impl Pass<'_> {
         let w = self.param(&format!("{conv}.weight"))?;
         let gamma = self.param(&format!("{norm}.weight"))?;
         let beta = self.param(&format!("{norm}.bias"))?;
-        let (geometry, gather) = match kind {
-            Kind::Conv3x3 => (&network.conv3x3, &network.gather3x3),
-            Kind::Pointwise => (&network.pointwise, &network.gather1x1),
+        let gather = match kind {
+            Kind::Conv3x3 => &network.gather3x3,
+            Kind::Pointwise => &network.gather1x1,
         };
-        match (self.mode, network.kernels) {
-            (Mode::Train, Kernels::Cpu) => {
-                let (outputs, inputs) = (w.dim(0)?, w.dim(1)?);
-                let spec = ConvNormSpec { geometry: geometry.clone(), inputs, outputs, relu, eps: EPS };
-                let (y, stats) = ops::conv_norm(spec, x, &w, &gamma, &beta, residual)?;
-                let vector = |v: Vec<f32>| Tensor::from_vec(v, outputs, &network.device);
-                self.stats.push((norm.to_owned(), vector(stats.mean)?, vector(stats.var)?));
-                Ok(y)
-            }
-            (Mode::Train, Kernels::Tensor) => {
-                let z = gather.conv(x, &w)?;
+        let z = gather.conv(x, &w)?;
+        let y = match self.mode {
+            Mode::Train => {
                 let (y, mean, var) = tensor_ops::norm_train(&z, &gamma, &beta, EPS)?;
                 self.stats.push((norm.to_owned(), mean, var));
-                tensor_ops::finish(y, residual, relu)
+                y
             }
-            (Mode::Eval, kernels) => {
+            Mode::Eval => {
                 let mean = self.tensor(&network.running, &format!("{norm}.running_mean"))?;
                 let var = self.tensor(&network.running, &format!("{norm}.running_var"))?;
-                match kernels {
-                    Kernels::Cpu => {
-                        let folded = fold::conv_norm(&w, &gamma, &beta, &mean, &var)?;
-                        eval_conv(geometry, x, &folded.weight, &folded.bias, residual, relu)
-                    }
-                    Kernels::Tensor => {
-                        let z = gather.conv(x, &w)?;
-                        let y = tensor_ops::norm_eval(&z, &gamma, &beta, &mean, &var, EPS)?;
-                        tensor_ops::finish(y, residual, relu)
-                    }
-                }
+                tensor_ops::norm_eval(&z, &gamma, &beta, &mean, &var, EPS)?
             }
-        }
+        };
+        tensor_ops::finish(y, residual, relu)
     }
 
     /// The gate's `relu(z * sigmoid(fc2(relu(fc1(mean(z))))) + residual)`.
     fn squeeze(&self, name: &str, z: &Tensor, residual: &Tensor) -> Result<Tensor> {
-        let cpu = self.network.kernels == Kernels::Cpu;
-        let mean = if cpu { ops::mean_squares(z)? } else { z.mean(1)? };
-        let hidden = self.linear(&format!("{name}.fc1"), &mean)?.relu()?;
+        let hidden = self.linear(&format!("{name}.fc1"), &z.mean(1)?)?.relu()?;
         let gate = candle_nn::ops::sigmoid(&self.linear(&format!("{name}.fc2"), &hidden)?)?;
-        if cpu {
-            ops::gate(z, &gate, residual)
-        } else {
-            tensor_ops::finish(z.broadcast_mul(&gate.unsqueeze(1)?)?, Some(residual), true)
-        }
+        tensor_ops::finish(z.broadcast_mul(&gate.unsqueeze(1)?)?, Some(residual), true)
     }
 
     fn linear(&self, name: &str, x: &Tensor) -> Result<Tensor> {
@@ -146,44 +119,7 @@ impl Pass<'_> {
     }
 
     fn policy_out(&self, x: &Tensor) -> Result<Tensor> {
-        let network = self.network;
         let (w, b) = (self.param("policy.out.weight")?, self.param("policy.out.bias")?);
-        match network.kernels {
-            Kernels::Cpu => ops::conv_bias(network.pointwise.clone(), x, &w, &b),
-            Kernels::Tensor => network.gather1x1.conv(x, &w)?.broadcast_add(&b),
-        }
+        self.network.gather1x1.conv(x, &w)?.broadcast_add(&b)
     }
-}
-
-/// A folded convolution, all cores, no gradient.
-fn eval_conv(
-    geometry: &Geometry,
-    x: &Tensor,
-    w: &[f32],
-    bias: &[f32],
-    residual: Option<&Tensor>,
-    relu: bool,
-) -> Result<Tensor> {
-    let (boards, squares, inputs) = x.dims3()?;
-    let outputs = bias.len();
-    let packed = Packing::forward(Isa::best(), geometry, inputs, outputs, w);
-    let rows = boards_per_group(squares) * squares;
-    let mut y = vec![0.0; boards * squares * outputs];
-    let run = |residual: Option<&[f32]>, y: &mut [f32]| {
-        ops::with_slices([x], |[x]| {
-            y.par_chunks_mut(rows * outputs).enumerate().for_each(|(i, y)| {
-                let boards = y.len() / (squares * outputs);
-                let x = &x[i * rows * inputs..][..boards * squares * inputs];
-                let residual = residual.map(|r| &r[i * rows * outputs..][..y.len()]);
-                let epilogue = Epilogue { bias: Some(bias), residual, relu };
-                packed.apply(geometry, boards, Rows { data: x, stride: inputs }, epilogue, y);
-            });
-            Ok(())
-        })
-    };
-    match residual {
-        Some(residual) => ops::with_slices([residual], |[r]| run(Some(r), &mut y))?,
-        None => run(None, &mut y)?,
-    }
-    Tensor::from_vec(y, (boards, squares, outputs), x.device())
 }

@@ -39,8 +39,8 @@ fn host_and_device_steps_equal_the_formula() {
             theta[i] -= 0.01 * (mean / (square.sqrt() + 1e-8) + decay * theta[i]);
         }
         let grad = Tensor::from_vec(grad, n, &Device::Cpu).unwrap();
-        let op = HostStep { rates, moments: RefCell::new((&mut hm, &mut hv)) };
-        host.inplace_op2(&grad, &op).unwrap();
+        let gradient = &grad.to_vec1::<f32>().unwrap();
+        host.inplace_op1(&HostStep { rates, gradient, moments: RefCell::new((&mut hm, &mut hv)) }).unwrap();
         rates.device_step(&device, &grad, &mut dm, &mut dv).unwrap();
     }
     for (i, expected) in theta.iter().enumerate() {

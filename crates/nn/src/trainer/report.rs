@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::NnError;
 use crate::loss::{BatchView, PolicySums, ValueSums, policy_sums, value_sums};
-use crate::network::{Mode, Network};
+use crate::model::Model;
+use crate::network::{Kernels, Mode, Network};
 
 /// What a step did. Losses are means over the rows that have the target, in nats for the policy.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -124,9 +125,13 @@ impl Network {
     /// [`NnError::Batch`] if the batch does not fit the network.
     pub fn evaluate(&self, view: &BatchView<'_>) -> Result<EvalReport, NnError> {
         view.check(self.architecture())?;
-        let (policy, value) = self.forward(&self.input(view.planes)?, Mode::Eval)?;
-        let policy: Vec<f32> = policy.flatten_all()?.to_vec1()?;
-        let value: Vec<f32> = value.flatten_all()?.to_vec1()?;
+        let (policy, value) = match self.kernels() {
+            Kernels::Cpu => Model::from_network(self)?.raw(view.planes)?,
+            Kernels::Tensor => {
+                let (policy, value) = self.forward(&self.input(view.planes)?, Mode::Eval)?;
+                (policy.flatten_all()?.to_vec1()?, value.flatten_all()?.to_vec1()?)
+            }
+        };
         let value = value_sums(&value, self.architecture().value, view);
         Ok(EvalReport::of(view.rows, policy_sums(&policy, view), value))
     }

@@ -45,6 +45,11 @@ impl WeightSums {
         }
     }
 
+    /// Input channels, and the width of a row of the gradient.
+    pub(in crate::kernels) fn shape(&self) -> (usize, usize) {
+        (self.inputs, self.width)
+    }
+
     /// Adds what some boards give: rows of `x`, and rows of the gradient of the output, boards counted alike.
     pub(in crate::kernels) fn add(&mut self, geometry: &Geometry, boards: usize, x: Rows<'_>, dz: Rows<'_>) {
         let count = boards * geometry.tiles().len();
