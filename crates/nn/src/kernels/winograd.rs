@@ -192,7 +192,10 @@ impl Convolution<'_> {
                     OFF => NOWHERE,
                     _ => (board * squares + usize::from(square)) * self.outputs + panel.first,
                 };
-                let places = tile.outputs.map(place);
+                let mut places = [NOWHERE; 16];
+                for (to, square) in places.iter_mut().zip(tile.outputs) {
+                    *to = place(square);
+                }
                 // SAFETY: `products` and `out` were checked above: a place is a row of a board below `boards.end`, and
                 // `panel.first + valid <= outputs`; for the instructions see `multiply`.
                 unsafe {
@@ -227,10 +230,10 @@ fn spread_inputs(
     for (i, board) in boards.enumerate() {
         let base = board * squares * x.stride;
         for (t, tile) in tiles.iter().enumerate() {
-            let rows = tile.inputs.map(|square| match square {
-                OFF => zeros.as_ptr(),
-                _ => x.data[base + usize::from(square) * x.stride..].as_ptr(),
-            });
+            let mut rows = [zeros.as_ptr(); POINTS];
+            for (row, square) in rows.iter_mut().zip(tile.inputs).filter(|(_, square)| *square != OFF) {
+                *row = x.data[base + usize::from(square) * x.stride..].as_ptr();
+            }
             // SAFETY: the slices were checked above: a square is on its board, and a tile's row is one of `out`; for
             // the instructions see `Convolution::multiply`.
             unsafe {

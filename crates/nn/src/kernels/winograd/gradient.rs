@@ -92,10 +92,10 @@ impl WeightSums {
         for board in boards {
             let base = board * squares * dz.stride;
             for (t, tile) in tiles.iter().enumerate() {
-                let rows = tile.outputs.map(|square| match square {
-                    OFF => self.zeros.as_ptr(),
-                    _ => dz.data[base + usize::from(square) * dz.stride..].as_ptr(),
-                });
+                let mut rows = [self.zeros.as_ptr(); 16];
+                for (row, square) in rows.iter_mut().zip(tile.outputs).filter(|(_, square)| *square != OFF) {
+                    *row = dz.data[base + usize::from(square) * dz.stride..].as_ptr();
+                }
                 // SAFETY: the slices were checked above: a square is on its board, and a tile's row is one of `out`;
                 // for the instructions see `add`.
                 unsafe {

@@ -78,34 +78,48 @@ trait Map<const N: usize, const M: usize> {
     unsafe fn map<V: Vector>(x: [V; N]) -> [V; M];
 }
 
-/// Applies a map to the columns, then to the rows, of the numbers at `c` of N x N rows.
-///
-/// # Safety
-/// Each of `rows` must be valid for a vector at `c`; else as for all operations of [`Vector`].
-#[inline(always)]
-unsafe fn both<F: Map<N, M>, V: Vector, const N: usize, const M: usize>(rows: &[*const f32], c: usize) -> [[V; M]; M] {
-    // SAFETY: passed on; every element of `half` is written before it is read.
-    unsafe {
-        let mut half = [const { MaybeUninit::<[V; M]>::uninit() }; N];
-        for j in 0..N {
-            let mut column = [V::splat(0.0); N];
-            for i in 0..N {
-                column[i] = V::load(rows[i * N + j].add(c));
+/// A tile between its two maps: the columns are mapped, the rows are not. It stays where it is made: handed over by
+/// value, its 36 vectors would be copied.
+struct Half<V, const N: usize, const M: usize>([MaybeUninit<[V; M]>; N]);
+
+impl<V: Vector, const N: usize, const M: usize> Half<V, N, M> {
+    #[inline(always)]
+    fn new() -> Self {
+        Half([const { MaybeUninit::uninit() }; N])
+    }
+
+    /// Maps the columns of the numbers at `c` of N x N rows.
+    ///
+    /// # Safety
+    /// Each of `rows` must be valid for a vector at `c`; else as for all operations of [`Vector`].
+    #[inline(always)]
+    unsafe fn columns<F: Map<N, M>>(&mut self, rows: &[*const f32], c: usize) {
+        // SAFETY: passed on.
+        unsafe {
+            for j in 0..N {
+                let mut column = [V::splat(0.0); N];
+                for i in 0..N {
+                    column[i] = V::load(rows[i * N + j].add(c));
+                }
+                self.0[j].write(F::map(column));
             }
-            half[j].write(F::map(column));
         }
-        let mut out = [const { MaybeUninit::<[V; M]>::uninit() }; M];
-        for i in 0..M {
+    }
+
+    /// Row `i` of the result.
+    ///
+    /// # Safety
+    /// [`Half::columns`] must have been called; else as for all operations of [`Vector`].
+    #[inline(always)]
+    unsafe fn row<F: Map<N, M>>(&self, i: usize) -> [V; M] {
+        // SAFETY: passed on; `columns` has written all of it.
+        unsafe {
             let mut row = [V::splat(0.0); N];
             for j in 0..N {
-                row[j] = half[j].assume_init_ref()[i];
+                row[j] = self.0[j].assume_init_ref()[i];
             }
-            out[i].write(F::map(row));
+            F::map(row)
         }
-        out.map(
-            #[inline(always)]
-            |row| row.assume_init(),
-        )
     }
 }
 
@@ -245,9 +259,13 @@ unsafe fn spread_chunk<F: Map<N, 6>, V: Vector, const N: usize>(
 ) {
     // SAFETY: the caller's promises, as written at `Spread`.
     unsafe {
-        let v = both::<F, V, N, 6>(rows, c);
-        for i in 0..36 {
-            v[i / 6][i % 6].store(out.add(i * step + c));
+        let mut half = Half::<V, N, 6>::new();
+        half.columns::<F>(rows, c);
+        for i in 0..6 {
+            let row = half.row::<F>(i);
+            for j in 0..6 {
+                row[j].store(out.add((i * 6 + j) * step + c));
+            }
         }
     }
 }
@@ -262,18 +280,23 @@ unsafe fn output_chunk<V: Vector>(
 ) {
     // SAFETY: the caller's promises, as written at `Output`.
     unsafe {
-        let y = both::<OutputMap, V, 6, 4>(products, c);
+        let mut half = Half::<V, 6, 4>::new();
+        half.columns::<OutputMap>(products, c);
         let bias = V::load(finish.bias.add(c));
-        for i in 0..16 {
-            if places[i] != NOWHERE {
-                let mut y = y[i / 4][i % 4].add(bias);
-                if !finish.residual.is_null() {
-                    y = y.add(V::load(finish.residual.add(places[i] + c)));
+        for i in 0..4 {
+            let row = half.row::<OutputMap>(i);
+            for j in 0..4 {
+                let place = places[i * 4 + j];
+                if place != NOWHERE {
+                    let mut y = row[j].add(bias);
+                    if !finish.residual.is_null() {
+                        y = y.add(V::load(finish.residual.add(place + c)));
+                    }
+                    if finish.relu {
+                        y = y.relu();
+                    }
+                    y.store(out.add(place + c));
                 }
-                if finish.relu {
-                    y = y.relu();
-                }
-                y.store(out.add(places[i] + c));
             }
         }
     }
@@ -292,9 +315,13 @@ unsafe fn kernel_chunks<F: Map<N, M>, V: Vector, const N: usize, const M: usize,
             *row = from.add(i * len);
         }
         for c in (0..len).step_by(V::LANES) {
-            let mapped = both::<F, V, N, M>(&rows, c);
-            for i in 0..M * M {
-                mapped[i / M][i % M].store(to.add(i * len + c));
+            let mut half = Half::<V, N, M>::new();
+            half.columns::<F>(&rows, c);
+            for i in 0..M {
+                let row = half.row::<F>(i);
+                for j in 0..M {
+                    row[j].store(to.add((i * M + j) * len + c));
+                }
             }
         }
     }
