@@ -28,7 +28,7 @@ use rayon::prelude::*;
 use crate::arch::{Architecture, ValueHead};
 use crate::kernels::{Geometry, Isa, NormSums, Normed, Packing, boards_per_group};
 use crate::loss::{BatchView, PolicySums, ValueSums};
-use crate::ops::with_slices;
+use crate::slices::with_slices;
 use heads::Heads;
 use squeeze::Squeeze;
 

@@ -1,9 +1,10 @@
-//! The CPU kernels: direct convolution on small boards, its gradients, and batch norm.
+//! The CPU kernels: convolution on small boards, directly (`conv`, `gradient`) and by tiles (`winograd`), batch norm
+//! (`norm`), and loops over rows (`rowwise`).
 //!
 //! Activations are channel-last, `[boards, squares, channels]`; a 1x1 convolution and a linear layer are the same
 //! loops with one tap. All functions work on slices and know nothing of tensors. Unsafe code lives here and nowhere
-//! else in the crate: the register tiles (`tile`), the buffers they read (`aligned`), and the two drivers that call
-//! them (`conv`, `gradient`) after they have checked every range.
+//! else in the crate: vectors and the loops written in them (`vector`, `tile`, `rowwise`, `winograd`), the buffers that
+//! they read (`aligned`), and the functions that call the loops after they have checked every range.
 #![allow(unsafe_code)]
 #![allow(
     clippy::needless_range_loop,

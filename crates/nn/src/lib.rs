@@ -1,10 +1,10 @@
 //! Networks: what they are, how they learn, how they are saved, and how they evaluate positions.
 //!
 //! * [`Architecture`] and [`NetConfig`]: a residual network for one game's geometry.
-//! * [`Network`]: named variables and the forward pass, with our own CPU kernels or plain tensor operations
-//!   ([`Kernels`]).
-//! * [`Trainer`]: losses over legal moves from a [`BatchView`], AdamW, gradient clipping, an optional moving average
-//!   of the weights. [`Schedule`] gives the learning rate.
+//! * [`Network`]: named variables, and the forward pass as plain tensor operations.
+//! * [`Trainer`]: losses over legal moves from a [`BatchView`], AdamW, gradient clipping, an optional moving average of
+//!   the weights; on the CPU with kernels of our own, elsewhere by tensor operations ([`Kernels`]). [`Schedule`] gives
+//!   the learning rate.
 //! * [`Checkpoint`]: a folder that is whole or falls back to the one before.
 //! * [`Model`] and [`Executor`]: batched inference, bit-equal whatever the batch.
 //!
@@ -23,9 +23,9 @@ mod kernels;
 mod loss;
 mod model;
 mod network;
-mod ops;
 mod optimizer;
 mod schedule;
+mod slices;
 mod tensor_ops;
 mod trainer;
 mod weights;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::NnError;
 use crate::arch::{Architecture, Role};
-use crate::ops::with_slices;
+use crate::slices::with_slices;
 use crate::weights::{self, HostTensor, Weights};
 
 /// Settings of the optimizer.

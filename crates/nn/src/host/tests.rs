@@ -19,8 +19,10 @@ fn total(losses: &Losses) -> f64 {
     losses.policy.loss / losses.policy.rows as f64 + FACTOR * losses.value.loss / losses.value.rows as f64
 }
 
+type ByName = BTreeMap<String, Vec<f32>>;
+
 /// What automatic differentiation of tensor operations says: the loss, statistics and gradients by name.
-fn oracle(network: &Network, samples: &Samples) -> (f64, BTreeMap<String, Vec<f32>>, BTreeMap<String, Vec<f32>>) {
+fn oracle(network: &Network, samples: &Samples) -> (f64, ByName, ByName) {
     let view = samples.view();
     let (policy, value, stats) = network.forward_train(&network.input(view.planes).unwrap()).unwrap();
     let (a, _) = policy_loss(&policy, &view).unwrap();
