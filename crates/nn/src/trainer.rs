@@ -5,7 +5,7 @@ mod report;
 
 use std::collections::BTreeMap;
 
-use candle_core::Tensor;
+use candle_core::{CpuStorage, InplaceOp2, Layout, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::NnError;
@@ -177,8 +177,10 @@ impl Trainer {
         let (Some(average), Some(decay)) = (&mut self.average, self.config.ema) else { return Ok(()) };
         let keep = decay.min((1.0 + steps) / (10.0 + steps));
         for (name, var) in self.network.params().iter().chain(self.network.running()) {
-            if let Some(mean) = average.get_mut(name) {
-                *mean = (mean.affine(keep, 0.0)? + var.detach().affine(1.0 - keep, 0.0)?)?;
+            match average.get_mut(name) {
+                Some(mean) if mean.device().is_cpu() => mean.inplace_op2(var, &Follow { keep })?,
+                Some(mean) => *mean = (mean.affine(keep, 0.0)? + var.detach().affine(1.0 - keep, 0.0)?)?,
+                None => {}
             }
         }
         Ok(())
@@ -190,6 +192,37 @@ impl Trainer {
     /// [`NnError::Batch`] if the batch does not fit the network.
     pub fn evaluate(&self, view: &BatchView<'_>) -> Result<EvalReport, NnError> {
         if self.has_average() { self.candidate()?.evaluate(view) } else { self.network.evaluate(view) }
+    }
+}
+
+/// `mean = keep * mean + (1 - keep) * x` in place.
+struct Follow {
+    keep: f64,
+}
+
+impl InplaceOp2 for Follow {
+    fn name(&self) -> &'static str {
+        "moving average"
+    }
+
+    fn cpu_fwd(
+        &self,
+        mean: &mut CpuStorage,
+        mean_layout: &Layout,
+        x: &CpuStorage,
+        layout: &Layout,
+    ) -> candle_core::Result<()> {
+        let (CpuStorage::F32(mean), CpuStorage::F32(x)) = (mean, x) else {
+            candle_core::bail!("moving average: the weights are not f32");
+        };
+        let (Some((a, b)), Some((c, d))) = (mean_layout.contiguous_offsets(), layout.contiguous_offsets()) else {
+            candle_core::bail!("moving average: the weights are not contiguous");
+        };
+        let (keep, take) = (self.keep as f32, (1.0 - self.keep) as f32);
+        for (mean, x) in mean[a..b].iter_mut().zip(&x[c..d]) {
+            *mean = *mean * keep + *x * take;
+        }
+        Ok(())
     }
 }
 
