@@ -5,8 +5,11 @@ use shakmaty::uci::UciMove;
 use shakmaty::zobrist::Zobrist64;
 use shakmaty::{CastlingMode, CastlingSide, EnPassantMode, Position, Role, Square};
 
-use crate::move_index::TYPES;
-use crate::{Color, Game, GameError, GameResult, Move, MoveShape, Outcome, Packed, Shape, Termination, encode_index};
+use crate::move_index::{IndexSet, TYPES};
+use crate::{
+    Color, Game, GameError, GameResult, Move, MoveShape, Outcome, Packed, Shape, Termination, decode_index,
+    encode_index,
+};
 
 /// The promotion code in bits 12-14 of a stored move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,6 +153,25 @@ impl Chess {
         )
     }
 
+    /// The policy indices of the legal moves.
+    fn legal_set(&self) -> IndexSet {
+        let mut set = IndexSet::new();
+        for &m in &self.position.legal_moves() {
+            set.insert(self.index(Chess::encode(m)));
+        }
+        set
+    }
+
+    /// The legal move with this policy index.
+    fn move_at(&self, index: u16) -> Move {
+        let code = MOVES[usize::from(index)];
+        let m = if self.position.turn().is_white() { code } else { code ^ (56 | 56 << 6) };
+        let (from, last_rank) = (m & 63, matches!(code >> 9 & 7, 7));
+        let pawns = u64::from(self.position.board().pawns());
+        let queens = last_rank && code >> 12 == 0 && pawns >> from & 1 == 1;
+        Move(m | u16::from(queens) << 14)
+    }
+
     /// Reads a legal move in standard algebraic notation.
     ///
     /// # Errors
@@ -160,6 +182,19 @@ impl Chess {
         san.san.to_move(&self.position).map(Self::encode).map_err(|_| illegal())
     }
 }
+
+/// The stored form of each policy index in the mover's frame; a queen's promotion is still a plain move.
+static MOVES: [u16; 64 * TYPES] = {
+    let mut table = [0; 64 * TYPES];
+    let mut i = 0;
+    while i < table.len() {
+        if let Some(m) = decode_index(i as u16) {
+            table[i] = m.from as u16 | (m.to as u16) << 6 | (m.underpromotion as u16) << 12;
+        }
+        i += 1;
+    }
+    table
+};
 
 fn color_of_rank(king: Square) -> shakmaty::Color {
     if king.rank() == shakmaty::Rank::First { shakmaty::Color::White } else { shakmaty::Color::Black }
@@ -193,10 +228,8 @@ impl Game for Chess {
     }
 
     fn generate(&self, moves: &mut Vec<Move>) -> Outcome {
-        let legal = self.position.legal_moves();
         moves.clear();
-        moves.extend(legal.iter().map(|m| Chess::encode(*m)));
-        moves.sort_unstable_by_key(|m| self.index(*m));
+        moves.extend(self.legal_set().iter().map(|index| self.move_at(index)));
         let decided = |result, reason| Outcome::Decided { result, reason };
         if moves.is_empty() {
             return if self.position.is_check() {
@@ -215,6 +248,21 @@ impl Game for Chess {
             return decided(GameResult::Draw, Termination::FiftyMoves);
         }
         Outcome::Ongoing
+    }
+
+    fn legal_indices(&self, indices: &mut Vec<u16>) {
+        indices.clear();
+        indices.extend(self.legal_set().iter());
+    }
+
+    fn index_in(&self, indices: &[u16], m: Move) -> Option<u16> {
+        let index = self.index(m);
+        (self.move_at(index) == m && indices.binary_search(&index).is_ok()).then_some(index)
+    }
+
+    fn is_legal(&self, m: Move) -> bool {
+        // Codes that no legal move has decode to one nevertheless.
+        self.decode(m).is_some_and(|legal| Chess::encode(legal) == m && self.position.is_legal(legal))
     }
 
     fn play(&mut self, m: Move) {

@@ -42,6 +42,10 @@ impl Shape {
     pub const fn squares(&self) -> usize {
         self.height * self.width
     }
+    /// A bit for each square.
+    pub(crate) const fn board(&self) -> u64 {
+        u64::MAX >> (64 - self.squares())
+    }
     /// Length of the policy vector.
     pub const fn actions(&self) -> usize {
         self.squares() * self.policy_planes
@@ -124,6 +128,25 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// The moves are given even when a draw rule has ended the game, since a search may be asked for a move there.
     fn generate(&self, moves: &mut Vec<Move>) -> Outcome;
 
+    /// Replaces `indices` by the policy indices of the legal moves, ascending, and does not ask whether the game is
+    /// over: for replaying games whose end is known.
+    fn legal_indices(&self, indices: &mut Vec<u16>) {
+        let moves = self.legal_moves();
+        indices.clear();
+        indices.extend(moves.iter().map(|m| self.index(*m)));
+    }
+
+    /// The policy index of a move from outside, if it is legal; `indices` are those of [`Game::legal_indices`].
+    fn index_in(&self, indices: &[u16], m: Move) -> Option<u16> {
+        let legal = self.legal_moves();
+        legal.iter().zip(indices).find(|(l, _)| **l == m).map(|(_, index)| *index)
+    }
+
+    /// Whether [`Game::generate`] gives the move.
+    fn is_legal(&self, m: Move) -> bool {
+        self.legal_moves().contains(&m)
+    }
+
     /// Plays a move that [`Game::generate`] gave.
     ///
     /// # Panics
@@ -172,7 +195,7 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`GameError::IllegalMove`] if it is not; the state is then unchanged.
     fn try_play(&mut self, m: Move) -> Result<(), GameError> {
-        if self.legal_moves().contains(&m) {
+        if self.is_legal(m) {
             self.play(m);
             return Ok(());
         }

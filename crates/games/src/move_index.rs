@@ -30,18 +30,49 @@ pub struct MoveShape {
 
 /// The policy index of a move, or `None` if the squares are no queen or knight move apart.
 pub const fn encode_index(m: MoveShape) -> Option<u16> {
-    let (dr, df) = ((m.to / 8) as i8 - (m.from / 8) as i8, (m.to % 8) as i8 - (m.from % 8) as i8);
-    let base = m.from as u16 * TYPES as u16;
+    if m.from > 63 || m.to > 63 {
+        return None;
+    }
     if m.underpromotion > 0 {
+        let (dr, df) = delta(m.from, m.to);
         if m.underpromotion > 3 || dr != 1 || df < -1 || df > 1 {
             return None;
         }
-        return Some(base + 64 + (m.underpromotion as u16 - 1) * 3 + (df + 1) as u16);
+        return Some(m.from as u16 * TYPES as u16 + 64 + (m.underpromotion as u16 - 1) * 3 + (df + 1) as u16);
     }
+    match INDEX[m.from as usize][m.to as usize] {
+        NONE => None,
+        index => Some(index),
+    }
+}
+
+/// In [`INDEX`]: no queen or knight move apart.
+const NONE: u16 = u16::MAX;
+/// The index of a plain move by from and to square, since every legal move of every position asks for it.
+static INDEX: [[u16; 64]; 64] = {
+    let mut table = [[NONE; 64]; 64];
+    let mut i = 0;
+    while i < 64 * 64 {
+        let (from, to) = ((i / 64) as u8, (i % 64) as u8);
+        if let Some(kind) = plain_type(delta(from, to)) {
+            table[from as usize][to as usize] = from as u16 * TYPES as u16 + kind;
+        }
+        i += 1;
+    }
+    table
+};
+
+/// Ranks and files from one square to another.
+const fn delta(from: u8, to: u8) -> (i8, i8) {
+    ((to / 8) as i8 - (from / 8) as i8, (to % 8) as i8 - (from % 8) as i8)
+}
+
+/// The type of a queen or knight move.
+const fn plain_type((dr, df): (i8, i8)) -> Option<u16> {
     let mut i = 0;
     while i < 8 {
         if KNIGHT[i].0 == dr && KNIGHT[i].1 == df {
-            return Some(base + 56 + i as u16);
+            return Some(56 + i as u16);
         }
         i += 1;
     }
@@ -53,17 +84,60 @@ pub const fn encode_index(m: MoveShape) -> Option<u16> {
     let mut i = 0;
     while i < 8 {
         if DIRECTIONS[i].0 * distance as i8 == dr && DIRECTIONS[i].1 * distance as i8 == df {
-            return Some(base + i as u16 * 7 + distance as u16 - 1);
+            return Some(i as u16 * 7 + distance as u16 - 1);
         }
         i += 1;
     }
     None
 }
 
+/// A set of indices that gives them in order: for the legal moves of a position faster than sorting them.
+pub(crate) struct IndexSet {
+    words: [u64; WORDS],
+    /// Which words hold an index.
+    used: u128,
+    len: usize,
+}
+
+/// The 4672 slots in words of 64 bits.
+const WORDS: usize = TYPES;
+
+impl IndexSet {
+    pub(crate) fn new() -> Self {
+        IndexSet { words: [0; WORDS], used: 0, len: 0 }
+    }
+
+    /// Adds an index below 4672 that is not there.
+    pub(crate) fn insert(&mut self, index: u16) {
+        let word = usize::from(index / 64);
+        self.words[word] |= 1 << (index % 64);
+        self.used |= 1 << word;
+        self.len += 1;
+    }
+
+    /// The indices, ascending.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = u16> {
+        let (mut used, mut word, mut left) = (self.used, 0, 0);
+        (0..self.len).map(move |_| {
+            if left == 0 {
+                word = used.trailing_zeros() as usize;
+                used &= used.wrapping_sub(1);
+                left = self.words[word % WORDS];
+            }
+            let bit = left.trailing_zeros() as u16;
+            left &= left.wrapping_sub(1);
+            (word * 64) as u16 + bit
+        })
+    }
+}
+
 /// The move of a policy index, or `None` if it leaves the board.
-pub fn decode_index(index: u16) -> Option<MoveShape> {
-    let (from, kind) = (index / TYPES as u16, usize::from(index % TYPES as u16));
-    let from = u8::try_from(from).ok().filter(|f| *f < 64)?;
+pub const fn decode_index(index: u16) -> Option<MoveShape> {
+    let (from, kind) = (index / TYPES as u16, (index % TYPES as u16) as usize);
+    if from > 63 {
+        return None;
+    }
+    let from = from as u8;
     let ((dr, df), underpromotion) = match kind {
         0..56 => {
             let ((dr, df), distance) = (DIRECTIONS[kind / 7], (kind % 7 + 1) as i8);
@@ -73,7 +147,7 @@ pub fn decode_index(index: u16) -> Option<MoveShape> {
         _ => ((1, ((kind - 64) % 3) as i8 - 1), ((kind - 64) / 3 + 1) as u8),
     };
     let (rank, file) = ((from / 8) as i8 + dr, (from % 8) as i8 + df);
-    if !(0..8).contains(&rank) || !(0..8).contains(&file) || (underpromotion > 0 && rank != 7) {
+    if rank < 0 || rank > 7 || file < 0 || file > 7 || (underpromotion > 0 && rank != 7) {
         return None;
     }
     Some(MoveShape { from, to: (rank * 8 + file) as u8, underpromotion })

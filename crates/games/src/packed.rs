@@ -38,17 +38,47 @@ impl Packed {
     pub fn write_channels_last(&self, shape: Shape, out: &mut [f32]) {
         assert_eq!(out.len(), shape.inputs());
         let planes = shape.planes();
-        out.fill(0.0);
+        self.write_common(shape, &mut out[..planes]);
+        let (mut filled, all) = (planes, out.len());
+        while filled < all {
+            let more = filled.min(all - filled);
+            out.copy_within(..more, filled);
+            filled += more;
+        }
+        self.write_stones(shape, out);
+    }
+
+    /// Appends what [`Packed::write_channels_last`] writes, without touching the memory before.
+    pub fn append_channels_last(&self, shape: Shape, out: &mut Vec<f32>) {
+        let start = out.len();
+        out.reserve(shape.inputs());
+        out.resize(start + shape.planes(), 0.0);
+        self.write_common(shape, &mut out[start..]);
+        let (mut filled, all) = (shape.planes(), shape.inputs());
+        while filled < all {
+            let more = filled.min(all - filled);
+            out.extend_from_within(start..start + more);
+            filled += more;
+        }
+        self.write_stones(shape, &mut out[start..]);
+    }
+
+    /// Writes what most squares have in common: the planes that are one number all over.
+    fn write_common(&self, shape: Shape, square: &mut [f32]) {
+        for (x, &bits) in square.iter_mut().zip(&self.bits[..shape.bit_planes]) {
+            *x = f32::from(u8::from(bits == shape.board()));
+        }
+        square[shape.bit_planes..].copy_from_slice(&self.scalars[..shape.scalar_planes]);
+    }
+
+    /// Adds the other planes' ones, a few dozen.
+    fn write_stones(&self, shape: Shape, out: &mut [f32]) {
+        let planes = shape.planes();
         for (plane, &bits) in self.bits[..shape.bit_planes].iter().enumerate() {
-            let mut left = bits;
+            let mut left = if bits == shape.board() { 0 } else { bits };
             while left != 0 {
                 out[left.trailing_zeros() as usize * planes + plane] = 1.0;
                 left &= left - 1;
-            }
-        }
-        for (i, &value) in self.scalars[..shape.scalar_planes].iter().enumerate() {
-            if value != 0.0 {
-                out.iter_mut().skip(shape.bit_planes + i).step_by(planes).for_each(|x| *x = value);
             }
         }
     }

@@ -37,6 +37,27 @@ fn m2_legal_moves_round_trip_over_100_000_positions() {
     assert!(reached.len() > 1_500, "random play reaches {} slots", reached.len());
 }
 
+/// Every code is asked: those of no move, of other promotions and of moves that leave the king in check too.
+#[test]
+fn m2_exactly_the_generated_moves_are_legal() {
+    let mut rng = Rng::new(15);
+    let castling = "r3k2r/pPppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBP1P/R3K2R w KQkq - 0 1";
+    let taking = "8/8/8/1Ppp3r/1K3p1k/8/4P1P1/1R6 w - c6 0 1";
+    let mut states: Vec<Chess> = [castling, taking].map(|fen| Chess::from_fen(fen).unwrap()).into();
+    random_game(&mut rng, |game, _| states.push(game.clone()));
+    let mut indices = Vec::new();
+    for state in states.iter().take(60) {
+        let moves = state.legal_moves();
+        state.legal_indices(&mut indices);
+        assert_eq!(indices, moves.iter().map(|m| state.index(*m)).collect::<Vec<_>>());
+        for m in (0..=u16::MAX).map(Move) {
+            let legal = moves.contains(&m);
+            assert_eq!(state.is_legal(m), legal, "{m:?} in {}", state.fen());
+            assert_eq!(state.index_in(&indices, m), legal.then(|| state.index(m)), "{m:?} in {}", state.fen());
+        }
+    }
+}
+
 #[test]
 fn incremental_hash_equals_fresh_and_text_round_trips() {
     let mut rng = Rng::new(12);
@@ -110,6 +131,9 @@ fn channel_last_and_plane_first_hold_the_same_numbers() {
         let planes = game.planes();
         let mut last = vec![9.0; shape.inputs()];
         game.pack().write_channels_last(shape, &mut last);
+        let mut appended = vec![7.0];
+        game.pack().append_channels_last(shape, &mut appended);
+        assert_eq!(appended[1..], last);
         for plane in 0..shape.planes() {
             for square in 0..64 {
                 assert_eq!(planes[plane * 64 + square], last[square * shape.planes() + plane]);
