@@ -13,6 +13,8 @@ mod batch;
 mod pool;
 mod reader;
 mod recent;
+mod slots;
+mod sources;
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -22,10 +24,11 @@ use games::{Game, Rng, Symmetry};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 pub use batch::Batch;
-use pool::Pool;
+use pool::{Mix, Pool};
 use reader::{Plan, Stream};
+pub use sources::Sources;
 
-use crate::{Dataset, DatasetError, OnBad, PolicyTarget, Sample, Split, TargetSpec};
+use crate::{DatasetError, OnBad, PolicyTarget, Split, TargetSpec};
 
 /// Folders that one share of the samples comes from.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,7 +61,7 @@ pub struct LoaderSpec {
     pub epoch: u64,
     /// Samples in a batch; the last batch of an epoch may be smaller.
     pub batch: usize,
-    /// Samples in the shuffle pool (about 300 bytes each in chess).
+    /// Samples in the shuffle pool (about 250 bytes each in chess).
     pub pool: usize,
     /// What the network should learn.
     pub targets: TargetSpec,
@@ -129,7 +132,6 @@ pub struct Loader<G: Game> {
     batch: usize,
     pool: Pool,
     augment: Option<(Rng, Vec<Symmetry>)>,
-    workers: Arc<ThreadPool>,
     warnings: Vec<String>,
     positions: u64,
     fingerprint: String,
@@ -140,29 +142,23 @@ impl<G: Game> Loader<G> {
     /// Opens and verifies the sources and begins to read ahead.
     ///
     /// # Errors
-    /// [`DatasetError::Setting`] for settings that cannot be, errors of [`Dataset::open`], [`DatasetError::Empty`] for
-    /// a source without shards, [`DatasetError::Query`] for a wrong condition.
+    /// As [`LoaderSpec::open`] and [`Loader::over`].
     pub fn new(spec: LoaderSpec) -> Result<Self, DatasetError> {
-        spec.validate()?;
-        let workers = ThreadPoolBuilder::new()
-            .num_threads(spec.threads)
-            .thread_name(|i| format!("replay-{i}"))
-            .build()
-            .map_err(|e| DatasetError::Setting { field: "threads", reason: e.to_string() })?;
-        let workers = Arc::new(workers);
-        let (mut warnings, mut streams, mut fingerprints) = (Vec::new(), Vec::new(), Vec::new());
-        let mut positions = 0;
+        let sources = spec.open()?;
+        Loader::over(&sources, spec)
+    }
+
+    /// As [`Loader::new`], over sources that were opened before: verifying reads every file, and once is enough.
+    ///
+    /// # Errors
+    /// [`DatasetError::Setting`] for settings that cannot be, or if the spec names other sources than were opened,
+    /// [`DatasetError::Empty`] for a source without shards, [`DatasetError::Query`] for a wrong condition.
+    pub fn over(sources: &Sources, spec: LoaderSpec) -> Result<Self, DatasetError> {
+        let data = sources.of(&spec)?;
+        let workers = workers(spec.threads)?;
+        let mut streams = Vec::new();
         for (i, source) in spec.sources.iter().enumerate() {
-            let mut data = Dataset::open(&source.dirs, spec.on_bad)?;
-            warnings.extend_from_slice(data.warnings());
-            if let Some(limit) = source.newest_positions {
-                data = data.newest(limit);
-            }
-            if i == 0 {
-                positions = data.positions();
-            }
-            fingerprints.push(data.fingerprint());
-            let plan = Plan::new(&spec, i, data, Arc::clone(&workers))?;
+            let plan = Plan::new(&spec, i, &data[i], Arc::clone(&workers))?;
             streams.push((Stream::start::<G>(plan)?, source.share));
         }
         let augment = Rng::from_parts(&[spec.seed, Rng::part("augment"), spec.epoch]);
@@ -171,12 +167,29 @@ impl<G: Game> Loader<G> {
             batch: spec.batch,
             pool: Pool::new(streams, spec.pool, Rng::from_parts(&[spec.seed, Rng::part("shuffle"), spec.epoch])),
             augment: (spec.augment && symmetries.len() > 1).then_some((augment, symmetries)),
-            workers,
-            warnings,
-            positions,
-            fingerprint: blake3::hash(fingerprints.join("\n").as_bytes()).to_hex().to_string(),
+            warnings: sources.warnings().to_vec(),
+            positions: data[0].positions(),
+            fingerprint: sources.fingerprint(),
             game: PhantomData,
         })
+    }
+
+    /// The batches of the epoch, counted without making samples, which is several times faster than [`Loader::skip`].
+    /// Legality, condition, split and duplicates count as in the epoch itself, so that the number is exact.
+    ///
+    /// `check` is asked now and then whether to go on.
+    ///
+    /// # Errors
+    /// As [`Loader::over`], what goes wrong in reading, and what `check` says.
+    pub fn count_batches<E: From<DatasetError>>(
+        sources: &Sources,
+        spec: &LoaderSpec,
+        check: impl FnMut() -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let data = sources.of(spec)?;
+        let plan = Plan::new(spec, 0, &data[0], workers(spec.threads)?)?;
+        let samples = Mix::new(spec.sources.iter().map(|s| s.share)).until_first_ends(plan.count::<G, E>(check)?);
+        Ok(samples.div_ceil(spec.batch as u64))
     }
 
     /// The next batch; `None` once the first source is exhausted and the pool is empty.
@@ -185,19 +198,28 @@ impl<G: Game> Loader<G> {
     /// What went wrong in the reading thread.
     #[allow(clippy::should_implement_trait, reason = "an error ends the epoch, which an iterator does not say")]
     pub fn next(&mut self) -> Result<Option<Batch>, DatasetError> {
-        let samples = self.samples()?;
-        Ok((!samples.is_empty()).then(|| self.workers.install(|| Batch::new(G::SHAPE, &samples))))
+        let samples = self.pool.draw(self.batch)?;
+        let mut augment = self.augment.as_mut().map(|(rng, symmetries)| (rng, symmetries.as_slice()));
+        let symmetry =
+            || augment.as_mut().map(|&mut (ref mut rng, symmetries)| &symmetries[rng.below(symmetries.len())]);
+        Ok((!samples.is_empty()).then(|| Batch::new(G::SHAPE, &samples, symmetry)))
     }
 
     /// Goes on as if `batches` batches had been taken, without building their planes, and says how many there were.
-    /// Resumes a run, or counts an epoch.
+    /// Resumes a run.
     ///
     /// # Errors
     /// As [`Loader::next`].
     pub fn skip(&mut self, batches: u64) -> Result<u64, DatasetError> {
         for skipped in 0..batches {
-            if self.samples()?.is_empty() {
+            let samples = self.pool.skip(self.batch)?;
+            if samples == 0 {
                 return Ok(skipped);
+            }
+            if let Some((rng, symmetries)) = &mut self.augment {
+                for _ in 0..samples {
+                    rng.below(symmetries.len());
+                }
             }
         }
         Ok(batches)
@@ -222,19 +244,11 @@ impl<G: Game> Loader<G> {
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
+}
 
-    fn samples(&mut self) -> Result<Vec<Sample>, DatasetError> {
-        let mut samples = Vec::with_capacity(self.batch);
-        while samples.len() < self.batch {
-            let Some(mut sample) = self.pool.draw()? else { break };
-            if let Some((rng, symmetries)) = &mut self.augment {
-                let i = rng.below(symmetries.len());
-                batch::transform(&mut sample, G::SHAPE, &symmetries[i]);
-            }
-            samples.push(sample);
-        }
-        Ok(samples)
-    }
+fn workers(threads: usize) -> Result<Arc<ThreadPool>, DatasetError> {
+    let builder = ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("replay-{i}"));
+    builder.build().map(Arc::new).map_err(|e| DatasetError::Setting { field: "threads", reason: e.to_string() })
 }
 
 /// The columns that replay needs for these targets.

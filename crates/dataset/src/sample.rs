@@ -1,6 +1,6 @@
 //! Games replayed into samples: the planes of a position with what the network should say there.
 
-use games::{Game, MoverValue, Packed, Score, WhiteValue};
+use games::{Game, Move, MoverValue, Packed, Score, WhiteValue};
 use serde::{Deserialize, Serialize};
 
 use crate::{DatasetError, GameRecord};
@@ -51,23 +51,103 @@ impl TargetSpec {
     }
 }
 
-/// One position of training.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Sample {
-    /// The planes, compact.
-    pub packed: Packed,
-    /// Policy indices of the legal moves, ascending.
-    pub legal: Box<[u16]>,
-    /// Policy target: indices ascending, probabilities summing to 1; empty = no policy target.
-    pub target: Box<[(u16, f32)]>,
-    /// Value target, mover's view, -1..1; `None` = no value target.
-    pub value: Option<f32>,
+/// One position of training; a part of it lies in [`Samples`] or in the shuffle pool.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Sample<'a> {
+    pub(crate) head: Head,
+    /// Legal moves, then targets.
+    pub(crate) words: &'a [u16],
 }
 
-impl Sample {
+/// The part of a sample that has one size.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Head {
+    /// The planes, compact.
+    pub(crate) packed: Packed,
+    /// Value target, mover's view, -1..1; `None` = no value target.
+    pub(crate) value: Option<f32>,
+    /// Legal moves.
+    legal: u16,
+}
+
+/// A policy index and its probability in two halves: targets lie in one array with the legal moves.
+type Target = [u16; 3];
+
+impl<'a> Sample<'a> {
+    /// Policy indices of the legal moves, ascending.
+    pub(crate) fn legal(&self) -> &'a [u16] {
+        &self.words[..usize::from(self.head.legal)]
+    }
+
+    /// Policy target: indices ascending, probabilities summing to 1; empty = no policy target.
+    pub(crate) fn target(&self) -> impl Iterator<Item = (u16, f32)> + use<'a> {
+        let (targets, _) = self.words[usize::from(self.head.legal)..].as_chunks::<3>();
+        targets.iter().map(|&[index, high, low]| (index, f32::from_bits(u32::from(high) << 16 | u32::from(low))))
+    }
+
     /// The key under which two positions are duplicates: the planes but for the move clocks.
-    pub fn position_key(&self) -> u64 {
-        position_key(&self.packed)
+    pub(crate) fn position_key(&self) -> u64 {
+        position_key(&self.head.packed)
+    }
+}
+
+/// Samples in their order, in two arrays whatever their number.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Samples {
+    heads: Vec<Head>,
+    words: Vec<u16>,
+    /// Where each sample's words end.
+    ends: Vec<u32>,
+}
+
+impl Samples {
+    /// Room for so many samples of a usual length.
+    pub(crate) fn with_capacity(samples: usize) -> Self {
+        const WORDS: usize = 40;
+        Samples {
+            heads: Vec::with_capacity(samples),
+            words: Vec::with_capacity(samples * WORDS),
+            ends: Vec::with_capacity(samples),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    pub(crate) fn get(&self, i: usize) -> Option<Sample<'_>> {
+        let head = self.heads.get(i)?;
+        Some(Sample { head: *head, words: &self.words[self.start(i)..self.ends[i] as usize] })
+    }
+
+    /// Keeps the samples for which `keep` holds, asked in order.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(Sample<'_>) -> bool) {
+        let mut kept = Samples::with_capacity(self.len());
+        for i in 0..self.len() {
+            if let Some(sample) = self.get(i).filter(|s| keep(*s)) {
+                kept.heads.push(sample.head);
+                kept.words.extend_from_slice(sample.words);
+                kept.ends.push(kept.words.len() as u32);
+            }
+        }
+        *self = kept;
+    }
+
+    fn start(&self, i: usize) -> usize {
+        if i == 0 { 0 } else { self.ends[i - 1] as usize }
+    }
+
+    fn push(&mut self, packed: Packed, legal: &[u16], targets: impl Iterator<Item = Target>, value: Option<f32>) {
+        self.words.extend_from_slice(legal);
+        self.words.extend(targets.flatten());
+        self.heads.push(Head { packed, value, legal: legal.len() as u16 });
+        self.ends.push(self.words.len() as u32);
+    }
+
+    fn truncate(&mut self, samples: usize) {
+        self.words.truncate(self.start(samples));
+        self.heads.truncate(samples);
+        self.ends.truncate(samples);
     }
 }
 
@@ -85,7 +165,11 @@ pub(crate) fn position_key(packed: &Packed) -> u64 {
 ///
 /// # Errors
 /// [`DatasetError::OtherGame`], [`DatasetError::Illegal`] and [`DatasetError::Record`]; `out` is then as it was.
-pub fn replay<G: Game>(record: &GameRecord, targets: &TargetSpec, out: &mut Vec<Sample>) -> Result<(), DatasetError> {
+pub(crate) fn replay<G: Game>(
+    record: &GameRecord,
+    targets: &TargetSpec,
+    out: &mut Samples,
+) -> Result<(), DatasetError> {
     let before = out.len();
     let result = append::<G>(record, targets, out);
     if result.is_err() {
@@ -94,46 +178,84 @@ pub fn replay<G: Game>(record: &GameRecord, targets: &TargetSpec, out: &mut Vec<
     result
 }
 
-fn append<G: Game>(record: &GameRecord, targets: &TargetSpec, out: &mut Vec<Sample>) -> Result<(), DatasetError> {
+fn append<G: Game>(record: &GameRecord, targets: &TargetSpec, out: &mut Samples) -> Result<(), DatasetError> {
     record.validate()?;
     let mut state: G = record.start()?;
-    let mut legal = Vec::new();
+    let (mut legal, mut shares) = (Vec::new(), Vec::new());
     for (ply, &played) in record.moves.iter().enumerate() {
-        state.generate(&mut legal);
-        let index = |m| match legal.contains(&m) {
-            true => Ok(state.index(m)),
-            false => Err(record.illegal(&state, ply, m)),
-        };
-        let played_index = index(played)?;
         if ply >= usize::from(record.opening_plies) {
-            let best = || record.best[ply].map_or(Ok(played_index), index);
-            let target = match targets.policy {
-                PolicyTarget::Played => vec![(played_index, 1.0)],
-                PolicyTarget::Visits if !record.visits.is_empty() => {
-                    let visits = record.visits[ply].iter().flatten();
-                    let counts = visits.map(|(m, n)| Ok((index(*m)?, *n))).collect::<Result<Vec<_>, DatasetError>>()?;
-                    shares(counts)
+            state.legal_indices(&mut legal);
+            let index = |m| state.index_in(&legal, m).ok_or_else(|| record.illegal(&state, ply, m));
+            let played_index = index(played)?;
+            shares.clear();
+            match wanted(record, targets, ply) {
+                Wanted::Move(m) => shares.push((if m == played { played_index } else { index(m)? }, 1.0)),
+                Wanted::Visits(visits) => {
+                    let counts = visits.iter().map(|(m, n)| Ok((index(*m)?, *n)));
+                    distribute(counts.collect::<Result<Vec<_>, DatasetError>>()?, &mut shares);
                 }
-                PolicyTarget::Best | PolicyTarget::Visits => vec![(best()?, 1.0)],
-            };
-            out.push(Sample {
-                packed: state.pack(),
-                legal: legal.iter().map(|m| state.index(*m)).collect(),
-                target: target.into_boxed_slice(),
-                value: value(record, targets, ply, state.turn()).map(|v| v.0),
-            });
+            }
+            let value = value(record, targets, ply, state.turn()).map(|v| v.0);
+            out.push(state.pack(), &legal, shares.iter().copied().map(target), value);
+        } else if !state.is_legal(played) {
+            return Err(record.illegal(&state, ply, played));
         }
         state.play(played);
     }
     Ok(())
 }
 
+/// What the policy should say at a ply.
+enum Wanted<'a> {
+    Move(Move),
+    Visits(&'a [(Move, u32)]),
+}
+
+fn wanted<'a>(record: &'a GameRecord, targets: &TargetSpec, ply: usize) -> Wanted<'a> {
+    match targets.policy {
+        PolicyTarget::Visits if !record.visits.is_empty() => {
+            Wanted::Visits(record.visits[ply].as_deref().unwrap_or_default())
+        }
+        PolicyTarget::Played => Wanted::Move(record.moves[ply]),
+        PolicyTarget::Best | PolicyTarget::Visits => Wanted::Move(record.best[ply].unwrap_or(record.moves[ply])),
+    }
+}
+
+/// Walks through the positions that [`replay`] would sample, with its errors and without making samples.
+pub(crate) fn walk<G: Game>(
+    record: &GameRecord,
+    targets: &TargetSpec,
+    mut visit: impl FnMut(&G),
+) -> Result<(), DatasetError> {
+    record.validate()?;
+    let mut state: G = record.start()?;
+    for (ply, &played) in record.moves.iter().enumerate() {
+        let legal = |m| if state.is_legal(m) { Ok(()) } else { Err(record.illegal(&state, ply, m)) };
+        legal(played)?;
+        if ply >= usize::from(record.opening_plies) {
+            match wanted(record, targets, ply) {
+                Wanted::Move(m) if m == played => {}
+                Wanted::Move(m) => legal(m)?,
+                Wanted::Visits(visits) => visits.iter().try_for_each(|(m, _)| legal(*m))?,
+            }
+            visit(&state);
+        }
+        state.play(played);
+    }
+    Ok(())
+}
+
+fn target((index, probability): (u16, f32)) -> Target {
+    let bits = probability.to_bits();
+    [index, (bits >> 16) as u16, bits as u16]
+}
+
 /// Visit counts as probabilities, by ascending index; nothing where nothing was visited.
-fn shares(mut counts: Vec<(u16, u32)>) -> Vec<(u16, f32)> {
+fn distribute(mut counts: Vec<(u16, u32)>, shares: &mut Vec<(u16, f32)>) {
     counts.retain(|(_, n)| *n > 0);
     counts.sort_unstable();
     let sum: f64 = counts.iter().map(|(_, n)| f64::from(*n)).sum();
-    counts.into_iter().map(|(i, n)| (i, (f64::from(n) / sum) as f32)).collect()
+    shares.extend(counts.into_iter().map(|(i, n)| (i, (f64::from(n) / sum) as f32)));
 }
 
 fn value(record: &GameRecord, targets: &TargetSpec, ply: usize, turn: games::Color) -> Option<MoverValue> {

@@ -89,6 +89,7 @@ impl<'a> Candidate<'a> {
         let mut course = Course {
             stages: self.stages,
             store,
+            sources: self.loader(place.epoch).open()?,
             trainer,
             schedule: Schedule::new(config.learning_rate, config.learning_rate / 10.0, steps),
             checkpoint_steps: config.checkpoint_steps,

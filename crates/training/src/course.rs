@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dataset::{Batch, Loader, LoaderSpec};
+use dataset::{Batch, Loader, LoaderSpec, Sources};
 use games::Game;
 use nn::{
     BatchView, Best, Checkpoint, CheckpointInfo, EvalReport, Network, OptimizerConfig, Schedule, Trainer, TrainerConfig,
@@ -61,6 +61,8 @@ impl Losses {
 pub(crate) struct Course<'a> {
     pub(crate) stages: Stages<'a>,
     pub(crate) store: &'a Store,
+    /// The data, verified once for all epochs.
+    pub(crate) sources: Sources,
     pub(crate) trainer: Trainer,
     pub(crate) schedule: Schedule,
     pub(crate) place: Place,
@@ -89,7 +91,7 @@ impl Course<'_> {
         spec: LoaderSpec,
         state: &dyn Fn(&Place) -> serde_json::Value,
     ) -> Result<Ended> {
-        let mut loader = Loader::<G>::new(spec)?;
+        let mut loader = Loader::<G>::over(&self.sources, spec)?;
         warn(&loader.warnings());
         self.skip(&mut loader)?;
         let mut saved = Instant::now();
@@ -161,7 +163,7 @@ impl Course<'_> {
 
     /// Losses and accuracies over all batches of a loader.
     pub(crate) fn validate<G: Game>(&mut self, spec: LoaderSpec) -> Result<EvalReport> {
-        let mut loader = Loader::<G>::new(spec)?;
+        let mut loader = Loader::<G>::over(&self.sources, spec)?;
         let mut total = EvalReport::default();
         while let Some(batch) = loader.next()? {
             self.stages.stop.check()?;
@@ -222,19 +224,10 @@ pub(crate) fn save_untrained<G: Game>(profile: &Profile, store: &Store) -> Resul
 }
 
 /// The batches of an epoch, counted by reading it through once. Stops early on request.
-pub(crate) fn count_batches<G: Game>(stages: Stages<'_>, spec: LoaderSpec) -> Result<u64> {
-    let dir = spec.sources[0].dirs[0].clone();
-    let mut loader = Loader::<G>::new(spec)?;
-    let mut batches = 0;
-    loop {
-        stages.stop.check()?;
-        let some = loader.skip(16)?;
-        batches += some;
-        if some < 16 {
-            break;
-        }
-    }
+pub(crate) fn count_batches<G: Game>(stages: Stages<'_>, sources: &Sources, spec: &LoaderSpec) -> Result<u64> {
+    let batches = Loader::<G>::count_batches(sources, spec, || Ok::<_, Error>(stages.stop.check()?))?;
     if batches == 0 {
+        let dir = spec.sources[0].dirs[0].clone();
         return Err(Error::NoPositions { path: dir, hint: "check pretrain.where, pretrain.holdout and corpus.games" });
     }
     Ok(batches)

@@ -148,14 +148,17 @@ impl Pretraining<'_> {
             }
             None => Trainer::new(Network::new(&architecture, &device, profile.seed)?, settings)?,
         };
+        let first = self.loader(0, Part::Train);
+        let sources = first.open()?;
         if state.total == 0 {
-            let batches = count_batches::<G>(self.stages, self.loader(0, Part::Train))?;
+            let batches = count_batches::<G>(self.stages, &sources, &first)?;
             let steps = batches * config.epochs.max(1);
             state.total = if config.max_steps > 0 { steps.min(config.max_steps) } else { steps };
         }
         let mut course = Course {
             stages: self.stages,
             store,
+            sources,
             trainer,
             schedule: Schedule::new(config.peak_lr, config.end_lr, state.total),
             place: state.place.clone(),

@@ -1,9 +1,8 @@
 //! Samples as the arrays that a network takes.
 
 use games::{Shape, Symmetry};
-use rayon::prelude::*;
 
-use crate::Sample;
+use crate::sample::Sample;
 
 /// A batch of `rows` samples.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,49 +24,52 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Lays samples out; planes are filled on the threads of the current rayon pool.
-    pub fn new(shape: Shape, samples: &[Sample]) -> Self {
-        let mut planes = vec![0.0; samples.len() * shape.inputs()];
-        planes
-            .par_chunks_mut(shape.inputs())
-            .with_min_len(32)
-            .zip(samples)
-            .for_each(|(out, sample)| sample.packed.write_channels_last(shape, out));
-        let entries = samples.iter().map(|s| s.legal.len()).sum();
+    /// Lays samples out, each seen through the symmetry of the board that `symmetry` gives for it.
+    pub(super) fn new<'s>(
+        shape: Shape,
+        samples: &[Sample<'_>],
+        mut symmetry: impl FnMut() -> Option<&'s Symmetry>,
+    ) -> Batch {
+        let rows = samples.len();
+        let entries = samples.iter().map(|s| s.legal().len()).sum();
         let mut batch = Batch {
-            rows: samples.len(),
-            planes,
-            legal_offsets: vec![0],
+            rows,
+            planes: Vec::with_capacity(rows * shape.inputs()),
+            legal_offsets: Vec::with_capacity(rows + 1),
             legal: Vec::with_capacity(entries),
-            target: Vec::with_capacity(entries),
-            value: samples.iter().map(|s| s.value.unwrap_or(0.0)).collect(),
-            value_weight: samples.iter().map(|s| f32::from(u8::from(s.value.is_some()))).collect(),
+            target: vec![0.0; entries],
+            value: samples.iter().map(|s| s.head.value.unwrap_or(0.0)).collect(),
+            value_weight: samples.iter().map(|s| f32::from(u8::from(s.head.value.is_some()))).collect(),
         };
         for sample in samples {
-            let mut targets = sample.target.iter().peekable();
-            for &index in &sample.legal {
-                let mut probability = 0.0;
-                while let Some((_, p)) = targets.next_if(|(i, _)| *i == index) {
-                    probability += p;
-                }
-                batch.legal.push(index);
-                batch.target.push(probability);
+            let (start, legal) = (batch.legal.len(), sample.legal());
+            batch.legal_offsets.push(start as u32);
+            batch.legal.extend_from_slice(legal);
+            for (index, probability) in sample.target() {
+                batch.target[start + legal.partition_point(|l| *l < index)] += probability;
             }
-            batch.legal_offsets.push(batch.legal.len() as u32);
+        }
+        batch.legal_offsets.push(entries as u32);
+        for (row, sample) in samples.iter().enumerate() {
+            let mut packed = sample.head.packed;
+            if let Some(symmetry) = symmetry() {
+                packed = packed.transformed(shape, symmetry);
+                batch.transform(shape, row, symmetry);
+            }
+            packed.append_channels_last(shape, &mut batch.planes);
         }
         batch
     }
-}
 
-/// The sample seen through a symmetry of the board.
-pub(super) fn transform(sample: &mut Sample, shape: Shape, symmetry: &Symmetry) {
-    sample.packed = sample.packed.transformed(shape, symmetry);
-    for index in &mut sample.legal {
-        *index = symmetry.index(shape, *index);
+    /// Moves a row's policy entries with the board, and orders them again.
+    fn transform(&mut self, shape: Shape, row: usize, symmetry: &Symmetry) {
+        let entries = self.legal_offsets[row] as usize..self.legal_offsets[row + 1] as usize;
+        let (legal, target) = (&mut self.legal[entries.clone()], &mut self.target[entries]);
+        let image = |(index, p): (&u16, &f32)| (symmetry.index(shape, *index), *p);
+        let mut moved: Vec<(u16, f32)> = legal.iter().zip(&*target).map(image).collect();
+        moved.sort_unstable_by_key(|(index, _)| *index);
+        for ((legal, target), entry) in legal.iter_mut().zip(target).zip(moved) {
+            (*legal, *target) = entry;
+        }
     }
-    sample.legal.sort_unstable();
-    for (index, _) in &mut sample.target {
-        *index = symmetry.index(shape, *index);
-    }
-    sample.target.sort_unstable_by_key(|(index, _)| *index);
 }

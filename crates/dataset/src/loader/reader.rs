@@ -12,12 +12,15 @@ use rayon::prelude::*;
 
 use super::recent::Recent;
 use super::{LoaderCounts, LoaderSpec, columns};
-use crate::{Dataset, DatasetError, GameRecord, OnBad, Sample, ShardInfo, Split, TargetSpec, frame, query, replay};
+use crate::sample::{Sample, Samples, position_key, replay, walk};
+use crate::{Dataset, DatasetError, GameRecord, OnBad, ShardInfo, Split, TargetSpec, frame, query};
 
 /// Shards are read together until they hold this many positions: enough to keep Polars busy, little enough to hold.
 const GROUP_POSITIONS: u64 = 65_536;
 /// Games that are replayed together and go through the channel together. A constant, so that threads change nothing.
 const BLOCK_GAMES: usize = 64;
+/// Games of a block that one thread replays into the same arrays.
+const CHUNK_GAMES: usize = 8;
 /// Blocks that wait in the channel.
 const AHEAD: usize = 4;
 /// The column in which Polars says where a row is from.
@@ -43,7 +46,7 @@ impl Plan {
     pub(super) fn new(
         spec: &LoaderSpec,
         source: usize,
-        data: Dataset,
+        data: &Dataset,
         workers: Arc<ThreadPool>,
     ) -> Result<Self, DatasetError> {
         let (what, shards) = (data.describe(), data.shards().to_vec());
@@ -107,36 +110,76 @@ impl Plan {
     }
 
     fn replay<G: Game>(&self, games: &[GameRecord], seen: &mut Option<Recent>) -> Result<Block, DatasetError> {
-        let replayed: Vec<_> = self.workers.install(|| {
-            let one = |record| {
-                let mut samples = Vec::new();
-                replay::<G>(record, &self.targets, &mut samples).map(|()| samples)
-            };
-            games.par_iter().map(one).collect()
-        });
+        let chunk = |games: &[GameRecord]| {
+            let mut samples = Samples::with_capacity(games.iter().map(GameRecord::plies).sum());
+            let results = games.iter().map(|record| replay::<G>(record, &self.targets, &mut samples)).collect();
+            (samples, results)
+        };
+        let replayed: Vec<(Samples, Vec<_>)> =
+            self.workers.install(|| games.par_chunks(CHUNK_GAMES).map(chunk).collect());
         let mut block = Block::default();
-        for result in replayed {
-            match result {
-                Ok(mut samples) => {
-                    let made = samples.len();
-                    if let Some(seen) = seen {
-                        samples.retain(|s| seen.insert(s.position_key()));
+        for (mut samples, results) in replayed {
+            for result in results {
+                match result {
+                    Ok(()) => block.counts.games += 1,
+                    Err(e) => {
+                        let e = self.skippable(e)?;
+                        block.counts.bad_games += 1;
+                        block.warnings.push(format!("{}: {e}; left out", self.what));
                     }
-                    block.counts.games += 1;
-                    block.counts.samples += samples.len() as u64;
-                    block.counts.duplicates += (made - samples.len()) as u64;
-                    block.samples.append(&mut samples);
                 }
-                // Another game is a wrong choice of data, and no damage that could be skipped.
-                Err(e @ DatasetError::OtherGame { .. }) => return Err(e),
-                Err(e) if self.on_bad == OnBad::Stop => return Err(e),
-                Err(e) => {
-                    block.counts.bad_games += 1;
-                    block.warnings.push(format!("{}: {e}; left out", self.what));
+            }
+            let made = samples.len();
+            if let Some(seen) = seen {
+                samples.retain(|s| seen.insert(s.position_key()));
+            }
+            block.counts.samples += samples.len() as u64;
+            block.counts.duplicates += (made - samples.len()) as u64;
+            block.samples.push(samples);
+        }
+        Ok(block)
+    }
+
+    /// What is wrong with a game that may be left out; an error that ends the pass otherwise.
+    fn skippable(&self, error: DatasetError) -> Result<DatasetError, DatasetError> {
+        match error {
+            // Another game is a wrong choice of data, and no damage that could be skipped.
+            DatasetError::OtherGame { .. } => Err(error),
+            _ if self.on_bad == OnBad::Stop => Err(error),
+            _ => Ok(error),
+        }
+    }
+
+    /// The samples of the first pass, counted without making them.
+    pub(super) fn count<G: Game, E: From<DatasetError>>(
+        &self,
+        mut check: impl FnMut() -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut seen = self.drop_duplicates.then(Recent::new);
+        let mut samples = 0;
+        for group in self.groups(0) {
+            check()?;
+            let games = self.read(&group)?;
+            let look = |record: &GameRecord| {
+                let (mut number, mut keys) = (0, Vec::new());
+                walk::<G>(record, &self.targets, |state| {
+                    number += 1;
+                    if self.drop_duplicates {
+                        keys.push(position_key(&state.pack()));
+                    }
+                })
+                .map(|()| (number, keys))
+            };
+            let looked: Vec<_> = self.workers.install(|| games.par_iter().map(look).collect());
+            for result in looked {
+                match (result, &mut seen) {
+                    (Ok((_, keys)), Some(seen)) => samples += keys.iter().filter(|k| seen.insert(**k)).count() as u64,
+                    (Ok((number, _)), None) => samples += number,
+                    (Err(e), _) => drop(self.skippable(e)?),
                 }
             }
         }
-        Ok(block)
+        Ok(samples)
     }
 
     /// Reads passes until the source is exhausted or nobody listens.
@@ -147,7 +190,7 @@ impl Plan {
             for group in self.groups(pass) {
                 for games in self.read(&group)?.chunks(BLOCK_GAMES) {
                     let block = self.replay::<G>(games, &mut seen)?;
-                    made += block.samples.len();
+                    made += block.counts.samples;
                     if out.send(Message::Block(block)).is_err() {
                         return Ok(());
                     }
@@ -169,7 +212,7 @@ impl Plan {
 /// Samples of some games.
 #[derive(Default)]
 struct Block {
-    samples: Vec<Sample>,
+    samples: Vec<Samples>,
     counts: LoaderCounts,
     warnings: Vec<String>,
 }
@@ -186,7 +229,9 @@ pub(super) struct Stream {
     what: String,
     receiver: Option<Receiver<Message>>,
     thread: Option<JoinHandle<()>>,
-    current: std::vec::IntoIter<Sample>,
+    /// The samples in hand, and how many of them were given.
+    current: (Samples, usize),
+    waiting: std::vec::IntoIter<Samples>,
     pub(super) warnings: Vec<String>,
     pub(super) counts: LoaderCounts,
 }
@@ -211,24 +256,26 @@ impl Stream {
             what,
             receiver: Some(receiver),
             thread: Some(thread),
-            current: Vec::new().into_iter(),
+            current: Default::default(),
+            waiting: Vec::new().into_iter(),
             warnings: Vec::new(),
             counts: LoaderCounts::default(),
         })
     }
 
     /// The next sample; `None` at the end of the source.
-    pub(super) fn next(&mut self) -> Result<Option<Sample>, DatasetError> {
-        loop {
-            if let Some(sample) = self.current.next() {
-                return Ok(Some(sample));
+    pub(super) fn next(&mut self) -> Result<Option<Sample<'_>>, DatasetError> {
+        while self.current.1 == self.current.0.len() {
+            if let Some(samples) = self.waiting.next() {
+                self.current = (samples, 0);
+                continue;
             }
             let Some(receiver) = &self.receiver else { return Ok(None) };
             match receiver.recv() {
                 Ok(Message::Block(block)) => {
                     self.counts = self.counts.plus(block.counts);
                     self.warnings.extend(block.warnings);
-                    self.current = block.samples.into_iter();
+                    self.waiting = block.samples.into_iter();
                 }
                 Ok(Message::End) => self.receiver = None,
                 Ok(Message::Failed(e)) => {
@@ -241,6 +288,8 @@ impl Stream {
                 }
             }
         }
+        self.current.1 += 1;
+        Ok(self.current.0.get(self.current.1 - 1))
     }
 }
 

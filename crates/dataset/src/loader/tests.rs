@@ -1,18 +1,30 @@
 use games::{Chess, Connect4, TicTacToe};
 
 use super::*;
+use crate::sample::{Samples, replay};
 use crate::testing::{chess_game, connect4_game, fill, selfplay_game, tictactoe_game};
-use crate::{GameRecord, Part, replay};
+use crate::{GameRecord, Part};
 
 fn batches<G: Game>(spec: LoaderSpec) -> Vec<Batch> {
     let mut loader = Loader::<G>::new(spec).unwrap();
     std::iter::from_fn(|| loader.next().unwrap()).collect()
 }
 
-fn expected<G: Game>(records: impl Iterator<Item = GameRecord>) -> Vec<Sample> {
-    let mut out = Vec::new();
+fn expected<G: Game>(records: impl Iterator<Item = GameRecord>) -> Samples {
+    let mut out = Samples::default();
     records.for_each(|r| replay::<G>(&r, &TargetSpec::default(), &mut out).unwrap());
     out
+}
+
+/// All samples in one batch.
+fn whole(shape: games::Shape, samples: &Samples) -> [Batch; 1] {
+    let samples: Vec<_> = (0..samples.len()).map(|i| samples.get(i).unwrap()).collect();
+    [Batch::new(shape, &samples, || None)]
+}
+
+/// The batches of a spec as they are counted without making them.
+fn counted<G: Game>(spec: &LoaderSpec) -> u64 {
+    Loader::<G>::count_batches(&spec.open().unwrap(), spec, || Ok::<_, DatasetError>(())).unwrap()
 }
 
 /// The rows of batches as comparable text, sorted.
@@ -40,7 +52,7 @@ fn an_epoch_holds_every_sample_once_in_a_seeded_order() {
     let first = batches::<Chess>(spec.clone());
     assert_eq!(first.iter().map(|b| b.rows).sum::<usize>(), samples.len());
     assert!(first[..first.len() - 1].iter().all(|b| b.rows == 64));
-    let whole = [Batch::new(Chess::SHAPE, &samples)];
+    let whole = whole(Chess::SHAPE, &samples);
     assert_eq!(rows(&first, Chess::SHAPE.inputs()), rows(&whole, Chess::SHAPE.inputs()));
     assert_eq!(first, batches::<Chess>(LoaderSpec { threads: 4, ..spec.clone() }), "whatever the threads");
     assert_ne!(first, batches::<Chess>(LoaderSpec { epoch: 1, ..spec.clone() }));
@@ -87,7 +99,7 @@ fn training_and_validation_share_no_game() {
     let split = Split { holdout: 0.25, part: Part::Validation };
     let held = (0..80).filter(|id| split.contains("corpus", *id)).map(|id| chess_game(id, 20));
     let validation = batches::<Chess>(part(Part::Validation));
-    let whole = [Batch::new(Chess::SHAPE, &expected::<Chess>(held))];
+    let whole = whole(Chess::SHAPE, &expected::<Chess>(held));
     assert_eq!(rows(&validation, inputs), rows(&whole, inputs));
     let train = batches::<Chess>(part(Part::Train));
     let all = batches::<Chess>(part(Part::All));
@@ -108,7 +120,7 @@ fn conditions_choose_games_and_other_games_are_refused_by_name() {
     let only = LoaderSpec { where_sql: Some("game = 'tictactoe' AND game_id < 10".into()), ..spec.clone() };
     let expected = expected::<TicTacToe>((0..10).filter(|id| id % 2 == 1).map(tictactoe_game));
     let inputs = TicTacToe::SHAPE.inputs();
-    assert_eq!(rows(&batches::<TicTacToe>(only), inputs), rows(&[Batch::new(TicTacToe::SHAPE, &expected)], inputs));
+    assert_eq!(rows(&batches::<TicTacToe>(only), inputs), rows(&whole(TicTacToe::SHAPE, &expected), inputs));
     let error = Loader::<Connect4>::new(LoaderSpec { where_sql: Some("nonsense".into()), ..spec }).unwrap_err();
     assert!(error.to_string().contains("nonsense"));
 }
@@ -144,8 +156,8 @@ fn duplicates_are_dropped_within_an_epoch() {
     let dirs = fill(dir.path(), "corpus", 2, 10, |id| GameRecord { game_id: id, ..chess_game(id % 10, 30) });
     let mut loader = Loader::<Chess>::new(LoaderSpec { drop_duplicates: true, ..LoaderSpec::new(dirs) }).unwrap();
     let rows: usize = std::iter::from_fn(|| loader.next().unwrap()).map(|b| b.rows).sum();
-    let mut keys: Vec<u64> =
-        expected::<Chess>((0..10).map(|id| chess_game(id, 30))).iter().map(Sample::position_key).collect();
+    let samples = expected::<Chess>((0..10).map(|id| chess_game(id, 30)));
+    let mut keys: Vec<u64> = (0..samples.len()).map(|i| samples.get(i).unwrap().position_key()).collect();
     let all = keys.len() * 2;
     keys.sort_unstable();
     keys.dedup();
@@ -192,6 +204,47 @@ fn a_game_that_cannot_be_replayed_is_skipped_or_fatal() {
     let mut strict = Loader::<Chess>::new(LoaderSpec { on_bad: OnBad::Stop, ..spec }).unwrap();
     assert!(strict.next().is_err());
     assert!(strict.next().unwrap().is_none(), "an error ends the epoch");
+}
+
+#[test]
+fn batches_are_counted_as_they_come_and_sources_are_opened_once() {
+    let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let broken = |id: u64| {
+        let mut game = chess_game(id % 30, 40);
+        match id % 11 {
+            3 => game.moves[10] = games::Move(0),
+            5 => game.best[12] = Some(games::Move(0)),
+            _ => {}
+        }
+        GameRecord { game_id: id, ..game }
+    };
+    let dirs = fill(a.path(), "corpus", 2, 40, broken);
+    let other = fill(b.path(), "selfplay", 1, 5, |id| selfplay_game(id, 30));
+    let plain = LoaderSpec { batch: 1, pool: 50, ..LoaderSpec::new(dirs.clone()) };
+    let mut mixed = plain.clone();
+    mixed.sources = vec![Source { share: 3.0, ..Source::new(other) }, Source::new(dirs)];
+    mixed.targets.policy = PolicyTarget::Visits;
+    for spec in [
+        LoaderSpec { drop_duplicates: true, ..plain.clone() },
+        LoaderSpec { where_sql: Some("plies > 39".into()), batch: 16, ..plain.clone() },
+        LoaderSpec { split: Split { holdout: 0.3, part: Part::Validation }, ..plain.clone() },
+        LoaderSpec { targets: TargetSpec { policy: PolicyTarget::Played, ..plain.targets }, ..plain.clone() },
+        mixed.clone(),
+        plain.clone(),
+    ] {
+        let sources = spec.open().unwrap();
+        for epoch in 0..2 {
+            let spec = LoaderSpec { epoch, ..spec.clone() };
+            let mut loader = Loader::<Chess>::over(&sources, spec.clone()).unwrap();
+            let batches = std::iter::from_fn(|| loader.next().unwrap()).count() as u64;
+            assert_eq!(counted::<Chess>(&spec), batches, "{spec:?}");
+        }
+    }
+    let other = Loader::<Chess>::over(&plain.open().unwrap(), mixed).unwrap_err().to_string();
+    assert!(other.contains("sources"), "{other}");
+    let strict = LoaderSpec { on_bad: OnBad::Stop, ..plain };
+    let sources = strict.open().unwrap();
+    assert!(Loader::<Chess>::count_batches(&sources, &strict, || Ok::<_, DatasetError>(())).is_err());
 }
 
 #[test]

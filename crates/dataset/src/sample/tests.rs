@@ -3,10 +3,26 @@ use games::{Chess, Connect4, GameResult, Termination, TicTacToe};
 use super::*;
 use crate::testing::{chess_game, connect4_game, selfplay_game, tictactoe_game};
 
-fn samples<G: Game>(record: &GameRecord, targets: &TargetSpec) -> Vec<Sample> {
-    let mut out = Vec::new();
+/// A sample on its own.
+#[derive(PartialEq, Debug)]
+struct Taken {
+    packed: Packed,
+    legal: Vec<u16>,
+    target: Vec<(u16, f32)>,
+    value: Option<f32>,
+}
+
+fn samples<G: Game>(record: &GameRecord, targets: &TargetSpec) -> Vec<Taken> {
+    let mut out = Samples::default();
     replay::<G>(record, targets, &mut out).unwrap();
-    out
+    let take = |i| out.get(i).unwrap();
+    let own = |s: Sample<'_>| Taken {
+        packed: s.head.packed,
+        legal: s.legal().to_vec(),
+        target: s.target().collect(),
+        value: s.head.value,
+    };
+    (0..out.len()).map(take).map(own).collect()
 }
 
 const RESULT_ONLY: TargetSpec = TargetSpec { value_lambda: 0.0, score_scale: 400.0, policy: PolicyTarget::Best };
@@ -67,7 +83,7 @@ fn m4_planes_in_training_equal_planes_in_play() {
                 samples[played.len()].packed.write_planes(G::SHAPE, &mut planes);
                 assert_eq!(planes, state.planes());
                 let legal: Vec<u16> = state.legal_moves().iter().map(|m| state.index(*m)).collect();
-                assert_eq!(samples[played.len()].legal.as_ref(), legal);
+                assert_eq!(samples[played.len()].legal, legal);
                 played.push(*m);
             }
             state.play(*m);
@@ -117,7 +133,8 @@ fn visits_become_a_distribution() {
 fn an_illegal_move_is_an_error_that_leaves_nothing() {
     let mut record = chess_game(3, 30);
     record.best[20] = Some(games::Move(0));
-    let mut out = samples::<Chess>(&chess_game(1, 10), &RESULT_ONLY);
+    let mut out = Samples::default();
+    replay::<Chess>(&chess_game(1, 10), &RESULT_ONLY, &mut out).unwrap();
     let before = out.clone();
     let error = replay::<Chess>(&record, &RESULT_ONLY, &mut out).unwrap_err().to_string();
     assert!(error.contains("game 3, ply 20"), "{error}");

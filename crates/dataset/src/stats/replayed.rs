@@ -89,10 +89,8 @@ fn look(record: &GameRecord) -> Seen {
 fn walk<G: Game>(record: &GameRecord, seen: &mut Seen) -> Result<(), DatasetError> {
     record.validate()?;
     let mut state: G = record.start()?;
-    let mut legal = Vec::new();
     for (ply, &played) in record.moves.iter().enumerate() {
-        state.generate(&mut legal);
-        if !legal.contains(&played) {
+        if !state.is_legal(played) {
             return Err(record.illegal(&state, ply, played));
         }
         if ply >= usize::from(record.opening_plies) {
