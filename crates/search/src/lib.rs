@@ -5,6 +5,8 @@
 //!   evaluated and [`Search::apply`] takes the answers, so that one thread drives many games in joint batches.
 //! * [`Evaluator`] answers [`Request`]s: [`UniformEvaluator`] without a network, [`NetworkEvaluator`] with one, and
 //!   [`Client`], which asks a [`Service`] that other threads ask too. [`drive`] and [`Driver`] work with all three.
+//!   On a CPU [`run_workers`] gives each core searches and an evaluator of its own; the service is for devices and for
+//!   workers with few searches.
 //! * [`Player`] is what a match needs: [`NetworkPlayer`], [`PolicyPlayer`], [`RandomPlayer`], [`ReferencePlayer`],
 //!   [`EnginePlayer`].
 //!
@@ -40,6 +42,7 @@ mod select;
 mod service;
 mod tree;
 mod tree_search;
+mod workers;
 
 #[cfg(test)]
 mod testing;
@@ -57,3 +60,4 @@ pub use proof::Proof;
 pub use report::RootReport;
 pub use service::{Service, ServiceStats};
 pub use tree_search::Search;
+pub use workers::run_workers;

@@ -1,6 +1,7 @@
 //! A network behind the [`Evaluator`] trait, with a cache in front.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use games::{MoverValue, Packed};
 use nn::{Executor, Model};
@@ -19,6 +20,24 @@ pub struct EvaluatorStats {
     pub duplicates: u64,
 }
 
+/// The hash of a key that is a hash already.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.0 = self.0.rotate_left(8) ^ u64::from(*b));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
 /// A network's executor and a cache of its answers. One thread uses one evaluator.
 pub struct NetworkEvaluator {
     executor: Executor,
@@ -28,7 +47,7 @@ pub struct NetworkEvaluator {
     /// Positions that the network has to look at, each once.
     unique: Vec<Packed>,
     keys: Vec<u64>,
-    places: HashMap<u64, usize>,
+    places: HashMap<u64, usize, BuildHasherDefault<KeyHasher>>,
     /// (request, its place in `unique`), ascending in neither.
     wanted: Vec<(usize, usize)>,
     stats: EvaluatorStats,
@@ -46,7 +65,7 @@ impl NetworkEvaluator {
             cache: Cache::new(cache_entries),
             unique: Vec::new(),
             keys: Vec::new(),
-            places: HashMap::new(),
+            places: HashMap::default(),
             wanted: Vec::new(),
             stats: EvaluatorStats::default(),
         }

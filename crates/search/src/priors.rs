@@ -37,10 +37,15 @@ pub fn legal_softmax(logits: &[f32], legal: &[u16], out: &mut Vec<f32>) -> Resul
 /// # Errors
 /// [`SearchError::NotFinite`] if one is negative, infinite or not a number.
 pub fn normalise(priors: &mut [f32]) -> Result<bool, SearchError> {
-    if priors.iter().any(|p| !(p.is_finite() && *p >= 0.0)) {
+    // In one pass: the additions wait for each other, and the comparisons fit in between.
+    let (mut sum, mut bad) = (0.0, false);
+    for &p in &*priors {
+        sum += p;
+        bad |= !(0.0..f32::INFINITY).contains(&p);
+    }
+    if bad {
         return Err(SearchError::NotFinite { what: "a prior that is not a probability" });
     }
-    let sum: f32 = priors.iter().sum();
     if !sum.is_finite() {
         return Err(SearchError::NotFinite { what: "priors with an infinite sum" });
     }

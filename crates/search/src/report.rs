@@ -76,19 +76,21 @@ impl<G: Game> Search<G> {
         Ok(self.rng.weighted(&weights).map_or(report.best, |i| report.visits[i].0))
     }
 
-    fn best_edge(&self, node: u32) -> Option<&Edge> {
-        // `max_by` gives the last of equals: look from the end, so that the lowest index wins.
-        self.tree.edges(node).iter().rev().max_by(|a, b| compare(a, b, self.config.solve))
+    fn best_edge(&self, node: u32) -> Option<(Move, Edge)> {
+        // Of the untried moves only the likeliest can be it.
+        let edges = self.tree.tried(node).iter().copied().chain(self.tree.likeliest_untried(node));
+        let best = edges.max_by(|a, b| compare(a, b, self.config.solve).then(b.index.cmp(&a.index)))?;
+        Some((self.tree.moves(node)[usize::from(best.index)], best))
     }
 
     fn expected_line(&self) -> Vec<Move> {
         let mut line = Vec::new();
         let mut node = ROOT;
-        while let Some(edge) = self.best_edge(node) {
+        while let Some((m, edge)) = self.best_edge(node) {
             if edge.visits == 0 && !line.is_empty() {
                 break;
             }
-            line.push(edge.m);
+            line.push(m);
             if edge.child == NONE {
                 break;
             }
@@ -99,18 +101,17 @@ impl<G: Game> Search<G> {
 
     /// The root's visits as a policy target.
     fn policy_target(&self) -> Vec<(Move, u32)> {
-        let edges = self.tree.edges(ROOT);
         let proof = self.tree.node(ROOT).proof;
         let total = self.visits();
         let factor = self.rules(ROOT).forced_playouts;
         let scale = exploration(self.config.c_puct, total);
         let score = |e: &Edge, n: u32| e.sum / e.visits.max(1) as f32 + scale * e.prior / (1 + n) as f32;
         let best = self.best_edge(ROOT);
-        let best_score = best.map_or(0.0, |e| score(e, e.visits));
-        edges
-            .iter()
-            .map(|edge| {
-                let is_best = best.is_some_and(|b| b.m == edge.m);
+        let best_score = best.map_or(0.0, |(_, e)| score(&e, e.visits));
+        self.tree
+            .edges(ROOT)
+            .map(|(m, edge)| {
+                let is_best = best.is_some_and(|b| b.0 == m);
                 let mut n = match proof {
                     Proof::Win(_) => {
                         if is_best {
@@ -125,14 +126,14 @@ impl<G: Game> Search<G> {
                 if factor > 0.0 && proof == Proof::Unknown && !is_best {
                     // Wu 2019: take the forced visits away as long as the move stays less attractive than the best.
                     let least = n.saturating_sub(forced(factor, edge.prior, total) as u32);
-                    while n > least && score(edge, n - 1) < best_score {
+                    while n > least && score(&edge, n - 1) < best_score {
                         n -= 1;
                     }
                     if n <= 1 {
                         n = 0;
                     }
                 }
-                (edge.m, n)
+                (m, n)
             })
             .collect()
     }

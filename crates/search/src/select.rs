@@ -1,7 +1,7 @@
 //! Which move a descent takes: PUCT with first-play urgency, virtual loss, forced playouts and proofs.
 
 use crate::proof::Proof;
-use crate::tree::{NONE, Tree};
+use crate::tree::{Step, Tree};
 
 /// What selection needs of the configuration, for one node.
 #[derive(Clone, Copy, Debug)]
@@ -20,51 +20,44 @@ pub(crate) fn exploration(c_puct: f32, total: u32) -> f32 {
 }
 
 impl Tree {
-    /// The edge that the next descent takes from `node`. Ties go to the lower policy index, so that a position and
-    /// its mirror image are searched alike.
-    pub(crate) fn select(&self, node: u32, rules: &Rules) -> u32 {
+    /// The step that the next descent takes from `node`. Ties go to the lower policy index, so that a position and its
+    /// mirror image are searched alike.
+    pub(crate) fn select(&self, node: u32, rules: &Rules) -> Step {
         let place = self.node(node);
-        let edges = self.edges(node);
         let total = place.visits.saturating_sub(1) + u32::from(place.in_flight);
         let scale = exploration(rules.c_puct, total);
         let mean = place.mean().0;
         let (mut best, mut best_score) = (usize::MAX, f32::NEG_INFINITY);
-        // Untried moves differ by their prior only, so that the likeliest stands for all of them.
-        let (mut fresh, mut fresh_prior) = (usize::MAX, f32::NEG_INFINITY);
-        let mut tried = 0.0;
-        for (i, edge) in edges.iter().enumerate() {
+        let mut prior_tried = 0.0;
+        let tried = self.tried(node);
+        for (at, edge) in tried.iter().enumerate() {
             let n = edge.visits + u32::from(edge.in_flight);
-            if n > 0 {
-                tried += edge.prior;
-            }
+            prior_tried += edge.prior;
             if rules.solve && excluded(place.proof, edge.proof) {
                 continue;
             }
-            if n == 0 {
-                if edge.prior > fresh_prior {
-                    (fresh, fresh_prior) = (i, edge.prior);
-                }
-                continue;
-            }
             if rules.forced_playouts > 0.0 && (n as f32) < forced(rules.forced_playouts, edge.prior, total) {
-                return self.edge_number(node, i);
+                return self.step(node, at);
             }
-            let value = if edge.visits > 0 { edge.sum / edge.visits as f32 } else { mean };
-            let loss = rules.virtual_loss * f32::from(edge.in_flight) / n as f32;
-            let score = value - loss + scale * edge.prior / (1 + n) as f32;
+            let mut value = if edge.visits > 0 { edge.sum / edge.visits as f32 } else { mean };
+            if edge.in_flight > 0 {
+                value -= rules.virtual_loss * f32::from(edge.in_flight) / n as f32;
+            }
+            let score = value + scale * edge.prior / (1 + n) as f32;
             if score > best_score {
-                (best, best_score) = (i, score);
+                (best, best_score) = (at, score);
             }
         }
-        if fresh != usize::MAX {
-            let score = mean - rules.fpu_reduction * tried.sqrt() + scale * fresh_prior;
-            if score > best_score || (score == best_score && fresh < best) {
-                best = fresh;
+        // Untried moves differ by their prior only, so that the likeliest stands for all of them. Nothing is proven of
+        // them, so that they do not count in a proven position.
+        if let Some((fresh, prior)) = place.fresh().filter(|_| !(rules.solve && place.proof != Proof::Unknown)) {
+            let score = mean - rules.fpu_reduction * prior_tried.sqrt() + scale * prior;
+            if score > best_score || (score == best_score && fresh < tried[best].index) {
+                return self.first_step(node, fresh);
             }
         }
         // A position in the tree has moves and finite numbers, so that there is a best one.
-        debug_assert!(best != usize::MAX, "no move to select");
-        if best == usize::MAX { NONE } else { self.edge_number(node, best) }
+        self.step(node, best)
     }
 }
 
@@ -87,6 +80,7 @@ mod tests {
 
     use super::Rules;
     use crate::Proof;
+    use crate::testing::step;
     use crate::tree::{ROOT, Tree};
 
     const RULES: Rules =
@@ -100,15 +94,21 @@ mod tests {
         tree
     }
 
-    fn visit(tree: &mut Tree, edge: u32, value: f32) {
-        tree.enter(ROOT, edge);
-        tree.back_up(&[edge], MoverValue(value), true);
+    fn visit(tree: &mut Tree, index: u16, value: f32) {
+        let step = tree.enter(step(tree, ROOT, index));
+        tree.back_up(&[step], MoverValue(value), true);
+    }
+
+    fn prove(tree: &mut Tree, index: u16, proof: Proof) {
+        let step = tree.enter(step(tree, ROOT, index));
+        tree.edge_mut(step).proof = proof;
+        tree.back_up(&[step], proof.value().unwrap(), true);
     }
 
     #[test]
     fn ties_go_to_the_lower_index_and_priors_decide_first() {
-        assert_eq!(tree(&[0.25; 4], 0.0).select(ROOT, &RULES), 0);
-        assert_eq!(tree(&[0.2, 0.4, 0.4], 0.0).select(ROOT, &RULES), 1);
+        assert_eq!(tree(&[0.25; 4], 0.0).select(ROOT, &RULES).index, 0);
+        assert_eq!(tree(&[0.2, 0.4, 0.4], 0.0).select(ROOT, &RULES).index, 1);
     }
 
     #[test]
@@ -116,40 +116,36 @@ mod tests {
         let mut t = tree(&[0.9, 0.1], 0.8);
         visit(&mut t, 0, 0.8);
         // Tried: 0.8 + 1 * 0.9 / 2 = 1.25; untried: 0.8 - 0.5 * sqrt(0.9) + 0.1 = 0.43.
-        assert_eq!(t.select(ROOT, &RULES), 0);
+        assert_eq!(t.select(ROOT, &RULES).index, 0);
         let mut t = tree(&[0.9, 0.1], 0.8);
         visit(&mut t, 0, -0.9);
-        assert_eq!(t.select(ROOT, &RULES), 1, "the tried move failed");
+        assert_eq!(t.select(ROOT, &RULES).index, 1, "the tried move failed");
     }
 
     #[test]
     fn unanswered_visits_repel() {
         let mut t = tree(&[0.5, 0.5], 0.0);
-        t.enter(ROOT, 0);
-        assert_eq!(t.select(ROOT, &RULES), 1);
+        t.enter(step(&t, ROOT, 0));
+        assert_eq!(t.select(ROOT, &RULES).index, 1);
     }
 
     #[test]
     fn lost_moves_are_left_alone_and_won_ones_taken() {
         let mut t = tree(&[0.9, 0.05, 0.05], 0.0);
-        t.edge_mut(0).proof = Proof::Loss(2);
-        visit(&mut t, 0, -1.0);
-        assert_eq!(t.select(ROOT, &RULES), 1);
-        t.edge_mut(2).proof = Proof::Win(1);
-        visit(&mut t, 2, 1.0);
+        prove(&mut t, 0, Proof::Loss(2));
+        assert_eq!(t.select(ROOT, &RULES).index, 1);
+        prove(&mut t, 2, Proof::Win(1));
         assert_eq!(t.node(ROOT).proof, Proof::Win(1));
-        assert_eq!(t.select(ROOT, &RULES), 2);
+        assert_eq!(t.select(ROOT, &RULES).index, 2);
     }
 
     #[test]
     fn in_a_lost_position_the_longest_line_is_taken() {
         let mut t = tree(&[0.5, 0.5], 0.0);
-        t.edge_mut(0).proof = Proof::Loss(2);
-        visit(&mut t, 0, -1.0);
-        t.edge_mut(1).proof = Proof::Loss(4);
-        visit(&mut t, 1, -1.0);
+        prove(&mut t, 0, Proof::Loss(2));
+        prove(&mut t, 1, Proof::Loss(4));
         assert_eq!(t.node(ROOT).proof, Proof::Loss(4));
-        assert_eq!(t.select(ROOT, &RULES), 1);
+        assert_eq!(t.select(ROOT, &RULES).index, 1);
     }
 
     #[test]
@@ -159,7 +155,7 @@ mod tests {
             visit(&mut t, 0, 0.9);
         }
         visit(&mut t, 1, -0.9);
-        assert_eq!(t.select(ROOT, &RULES), 0);
-        assert_eq!(t.select(ROOT, &Rules { forced_playouts: 2.0, ..RULES }), 1);
+        assert_eq!(t.select(ROOT, &RULES).index, 0);
+        assert_eq!(t.select(ROOT, &Rules { forced_playouts: 2.0, ..RULES }).index, 1);
     }
 }

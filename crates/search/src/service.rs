@@ -9,14 +9,13 @@
 //! the service with an error that every client receives; nobody waits for an answer that cannot come.
 
 use std::fmt::Display;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
-use std::thread::{Builder, JoinHandle, scope};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use crate::error::panic_text;
-use crate::queue::{Shared, lock};
+use crate::queue::Shared;
+use crate::workers::run_together;
 use crate::{Client, Evaluator, SearchError, ServiceConfig};
 
 /// What a service has done so far.
@@ -103,40 +102,9 @@ impl Service {
         E: From<SearchError> + Display + Send,
         F: Fn(usize, &mut Client) -> Result<T, E> + Sync,
     {
-        let first: Mutex<Option<E>> = Mutex::new(None);
         // All clients live before the first worker asks, so that its batch is not sent off as if it were alone.
         let clients: Vec<Client> = (0..count).map(|_| self.client()).collect();
-        let work = |worker: usize, mut client: Client| -> Option<T> {
-            let error = match catch_unwind(AssertUnwindSafe(|| body(worker, &mut client))) {
-                Ok(Ok(result)) => return Some(result),
-                Ok(Err(error)) => error,
-                Err(payload) => {
-                    let reason = format!("worker {worker} panicked: {}", panic_text(payload.as_ref()));
-                    E::from(SearchError::Worker { reason })
-                }
-            };
-            let reason = format!("worker {worker}: {error}");
-            lock(&first).get_or_insert(error);
-            client.fail(reason);
-            None
-        };
-        let results: Vec<Option<T>> = scope(|scope| {
-            let threads: Vec<_> = clients
-                .into_iter()
-                .enumerate()
-                .map(|(worker, client)| {
-                    scope.spawn({
-                        let work = &work;
-                        move || work(worker, client)
-                    })
-                })
-                .collect();
-            threads.into_iter().map(|t| t.join().unwrap_or_else(|payload| resume_unwind(payload))).collect()
-        });
-        match first.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            Some(error) => Err(error),
-            None => Ok(results.into_iter().flatten().collect()),
-        }
+        run_together(clients, body, |client, reason| client.fail(reason))
     }
 
     /// Stops the executors when they have answered what is queued; clients that ask later get

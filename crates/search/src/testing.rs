@@ -1,8 +1,15 @@
-//! Evaluators for the tests of this crate.
+//! Evaluators and shorthands for the tests of this crate.
 
 use games::{MoverValue, Rng};
 
+use crate::tree::{Step, Tree};
 use crate::{Evaluator, Request, SearchError};
+
+/// The step by a position's `index`-th move, whether it was tried or not.
+pub(crate) fn step(tree: &Tree, node: u32, index: u16) -> Step {
+    let tried = tree.tried(node).iter().position(|e| e.index == index);
+    tried.map_or_else(|| tree.first_step(node, index), |at| tree.step(node, at))
+}
 
 /// A pseudo-network: priors and value are a function of the planes alone, as a real network's are.
 #[derive(Clone, Copy, Debug, Default)]

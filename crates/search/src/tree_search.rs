@@ -11,7 +11,7 @@ use games::{Game, Move, MoverValue, Outcome, Rng, WhiteValue};
 use crate::config::MAX_LEAVES;
 use crate::priors::{normalise, temper};
 use crate::select::Rules;
-use crate::tree::{NONE, ROOT, Tree};
+use crate::tree::{NONE, ROOT, Step, Tree};
 use crate::{Proof, Request, SearchConfig, SearchError};
 
 /// A request that is not answered yet.
@@ -22,7 +22,7 @@ struct Pending {
     path: usize,
 }
 
-enum Step {
+enum Descent {
     /// The descent found a position to evaluate.
     Leaf,
     /// The descent ended in a known value, which is backed up.
@@ -41,8 +41,8 @@ pub struct Search<G: Game> {
     spare: Tree,
     scratch: G,
     moves: Vec<Move>,
-    path: Vec<u32>,
-    paths: Vec<u32>,
+    path: Vec<Step>,
+    paths: Vec<Step>,
     pending: Vec<Pending>,
     pool: Vec<Request>,
     noise_allowed: bool,
@@ -119,7 +119,7 @@ impl<G: Game> Search<G> {
 
     /// Whether there is nothing left to gather: the visits are done, or the root has no moves.
     pub fn finished(&self) -> bool {
-        self.tree.edges(ROOT).is_empty() || (self.pending.is_empty() && self.visits() >= self.target())
+        self.tree.node(ROOT).is_empty() || (self.pending.is_empty() && self.visits() >= self.target())
     }
 
     /// Evaluations whose priors had no mass and were taken as uniform (pains M5), since the search was made.
@@ -142,14 +142,14 @@ impl<G: Game> Search<G> {
         }
         if self.tree.node(ROOT).visits == 0 {
             let mut request = self.pool.pop().unwrap_or_default();
-            request.fill(&self.root, self.tree.edges(ROOT).iter().map(|e| e.m));
+            request.fill(&self.root, self.tree.moves(ROOT).iter().copied());
             self.pending.push(Pending { node: ROOT, path: 0 });
             out.push(request);
             return;
         }
         let leaves = self.config.leaves.clamp(1, MAX_LEAVES) as usize;
         while self.pending.len() < leaves && self.visits() + (self.pending.len() as u32) < self.target() {
-            if let Step::Collision = self.descend(out) {
+            if let Descent::Collision = self.descend(out) {
                 break;
             }
         }
@@ -167,7 +167,7 @@ impl<G: Game> Search<G> {
         }
         let mut uniform = 0;
         for (pending, answer) in self.pending.iter().zip(answers.iter_mut()) {
-            let (expected, got) = (self.tree.edges(pending.node).len(), answer.priors.len());
+            let (expected, got) = (self.tree.moves(pending.node).len(), answer.priors.len());
             if expected != got {
                 return Err(SearchError::AnswerCount { what: "priors", expected, got });
             }
@@ -203,7 +203,7 @@ impl<G: Game> Search<G> {
         if !self.pending.is_empty() {
             return Err(SearchError::Pending(self.pending.len()));
         }
-        let Some(edge) = self.tree.edges(ROOT).iter().find(|e| e.m == m) else {
+        let Some((_, edge)) = self.tree.edges(ROOT).find(|(own, _)| *own == m) else {
             return Err(SearchError::IllegalMove { text: self.root.move_text(m), fen: self.root.fen() });
         };
         let child = edge.child;
@@ -244,19 +244,18 @@ impl<G: Game> Search<G> {
     /// Mixes Dirichlet noise into the root's priors: once per root, as soon as it has priors.
     fn add_noise(&mut self) {
         let noisy = self.noisy();
-        let edges = self.tree.edges_mut(ROOT);
-        if !noisy || edges.is_empty() {
+        let moves = self.tree.moves(ROOT).len();
+        if !noisy || moves == 0 {
             return;
         }
         let alpha = match self.config.noise_alpha {
             alpha if alpha > 0.0 => f64::from(alpha),
-            _ => 10.0 / edges.len() as f64,
+            _ => 10.0 / moves as f64,
         };
         let weight = self.config.noise_weight;
-        let noise = self.rng.dirichlet(alpha, edges.len());
-        for (edge, noise) in edges.iter_mut().zip(noise) {
-            edge.prior = (1.0 - weight) * edge.prior + weight * noise as f32;
-        }
+        let noise = self.rng.dirichlet(alpha, moves);
+        let mut noise = noise.into_iter();
+        self.tree.map_priors(ROOT, |prior| (1.0 - weight) * prior + weight * noise.next().unwrap_or(0.0) as f32);
     }
 
     /// Selection's constants at the root and below it.
@@ -272,58 +271,58 @@ impl<G: Game> Search<G> {
     }
 
     /// One simulation down to a position that needs an evaluation or to a value that is known.
-    fn descend(&mut self, out: &mut Vec<Request>) -> Step {
+    fn descend(&mut self, out: &mut Vec<Request>) -> Descent {
         let (at_root, below) = (self.rules(ROOT), self.rules(NONE));
         self.path.clear();
         let mut node = ROOT;
         loop {
-            let number = self.tree.select(node, if node == ROOT { &at_root } else { &below });
-            self.tree.enter(node, number);
-            self.path.push(number);
-            let edge = self.tree.edge(number);
+            let step = self.tree.select(node, if node == ROOT { &at_root } else { &below });
+            let step = self.tree.enter(step);
+            self.path.push(step);
+            let edge = self.tree.edge(step);
             if let Some(value) = edge.proof.value() {
                 self.tree.back_up(&self.path, value, self.config.solve);
-                return Step::Known;
+                return Descent::Known;
             }
             if edge.child == NONE {
-                return self.expand(number, out);
+                return self.expand(step, out);
             }
             node = edge.child;
             if self.tree.node(node).visits == 0 {
                 self.tree.cancel(&self.path);
-                return Step::Collision;
+                return Descent::Collision;
             }
         }
     }
 
     /// Makes the position behind the path's last edge: a node and a request, or a proof if the game is over there.
-    fn expand(&mut self, number: u32, out: &mut Vec<Request>) -> Step {
+    fn expand(&mut self, step: Step, out: &mut Vec<Request>) -> Descent {
         self.scratch.clone_from(&self.root);
-        for &edge in &self.path {
-            self.scratch.play(self.tree.edge(edge).m);
+        for &step in &self.path {
+            self.scratch.play(self.tree.move_of(step));
         }
         let outcome = self.scratch.generate(&mut self.moves);
         let value = match outcome {
             Outcome::Decided { result, .. } => WhiteValue::from(result).mover(self.scratch.turn().other()),
             Outcome::Ongoing => {
                 let child = self.tree.add(&self.moves);
-                self.tree.edge_mut(number).child = child;
+                self.tree.edge_mut(step).child = child;
                 let mut request = self.pool.pop().unwrap_or_default();
                 request.fill(&self.scratch, self.moves.iter().copied());
                 out.push(request);
                 self.pending.push(Pending { node: child, path: self.paths.len() });
                 self.paths.extend_from_slice(&self.path);
-                return Step::Leaf;
+                return Descent::Leaf;
             }
         };
         // In the view of the side that made the move.
-        self.tree.edge_mut(number).proof = match value.0 {
+        self.tree.edge_mut(step).proof = match value.0 {
             v if v > 0.0 => Proof::Win(1),
             v if v < 0.0 => Proof::Loss(1),
             _ => Proof::Draw,
         };
         self.tree.back_up(&self.path, value, self.config.solve);
-        Step::Known
+        Descent::Known
     }
 }
 

@@ -311,10 +311,10 @@ pub struct SelfplayConfig {
     pub max_plies: u32,
     /// Most positions evaluated together.
     pub inference_batch_size: usize,
-    /// Games that each worker has in flight; there are two workers a core. A kill loses the games in flight, so let
-    /// them be few on a CPU and enough for a batch on a GPU.
+    /// Games in flight: twice this for each core. A kill loses the games in flight, so let them be few on a CPU and
+    /// enough for a batch on a GPU.
     pub games_in_flight: usize,
-    /// Positions in each executor's cache.
+    /// Positions in the cache of each executor; there is one a core on a CPU.
     pub cache: usize,
     /// A side whose root value stays below minus this gives up; 0 for never.
     pub resign_value: f32,

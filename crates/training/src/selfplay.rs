@@ -7,7 +7,7 @@ use std::time::Instant;
 use dataset::{Dataset, GameRecord, Meta, OnBad};
 use games::{Color, Game, GameResult, Line, Move, Outcome, Rng, Termination};
 use pipeline::{Progress, Stage, StageSpec};
-use search::{Client, Driver, NetworkEvaluator, Search, SearchConfig, Service, ServiceConfig};
+use search::{Driver, Evaluator, NetworkEvaluator, Search, SearchConfig, Service, ServiceConfig};
 
 use crate::Result;
 use crate::production::Production;
@@ -67,14 +67,6 @@ pub(crate) fn selfplay<G: Game>(
     let cores = profile.cores();
     let (total, already) = production.totals();
     let progress = Progress::new(&format!("selfplay {iteration}"), Some(total));
-    let service_config = ServiceConfig {
-        executors: if model.on_device() { 1 } else { cores },
-        batch: config.inference_batch_size,
-        ..ServiceConfig::default()
-    };
-    let service = Service::start(service_config, |_| {
-        Ok(NetworkEvaluator::new(&model, config.inference_batch_size, config.cache))
-    })?;
     let shared = Shared {
         stages,
         config,
@@ -93,16 +85,28 @@ pub(crate) fn selfplay<G: Game>(
         wrong: AtomicU64::new(0),
     };
     let started = Instant::now();
-    // Twice as many workers as executors keep these busy while trees are walked.
+    let tick = || {
+        let done = already + production.tally().games;
+        let rate = shared.simulations.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64();
+        progress.set(done, &format!("{rate:.0} simulations/s"));
+    };
+    // Two workers a core keep a device busy while trees are walked; on the CPU one worker a core has the games of two
+    // and evaluates them itself, so that no core waits.
     let workers = (2 * cores).min(production.left() as usize).max(1);
-    service.run_workers(workers, |_, client| {
-        shared.work::<G>(client, &|| {
-            let done = already + production.tally().games;
-            let rate = shared.simulations.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64();
-            progress.set(done, &format!("{rate:.0} simulations/s"));
-        })
-    })?;
-    service.stop()?;
+    let (batch, in_flight) = (config.inference_batch_size, config.games_in_flight.max(1));
+    if model.on_device() {
+        let service_config = ServiceConfig { executors: 1, batch, ..ServiceConfig::default() };
+        let evaluator = |_| Ok(NetworkEvaluator::new(&model, batch, config.cache));
+        let service = Service::start(service_config, evaluator)?;
+        service.run_workers(workers, |_, client| shared.work::<G>(client, in_flight, &tick))?;
+        service.stop()?;
+    } else {
+        let workers = workers.min(cores);
+        // Few games are shared out evenly.
+        let in_flight = (2 * in_flight).min((production.left() as usize).div_ceil(workers));
+        let evaluators = (0..workers).map(|_| NetworkEvaluator::new(&model, batch, config.cache)).collect();
+        search::run_workers(evaluators, |_, evaluator| shared.work::<G>(evaluator, in_flight, &tick))?;
+    }
     progress.finish("done");
     shared.report(stage, started.elapsed().as_secs_f64())
 }
@@ -144,19 +148,20 @@ impl<G: Game> AsMut<Search<G>> for Table<G> {
 }
 
 impl Shared<'_> {
-    fn work<G: Game>(&self, client: &mut Client, tick: &dyn Fn()) -> Result<()> {
+    /// Plays games, `in_flight` at a time, until none is left.
+    fn work<G: Game>(&self, evaluator: &mut dyn Evaluator, in_flight: usize, tick: &dyn Fn()) -> Result<()> {
         let mut tables: Vec<Table<G>> = Vec::new();
         let mut driver = Driver::new();
         loop {
             self.stages.stop.check()?;
-            while tables.len() < self.config.games_in_flight.max(1) {
+            while tables.len() < in_flight {
                 let Some(id) = self.production.next() else { break };
                 tables.push(self.open_table(id)?);
             }
             if tables.is_empty() {
                 return Ok(());
             }
-            driver.round(&mut tables, client)?;
+            driver.round(&mut tables, evaluator)?;
             let mut finished = Vec::new();
             for (i, table) in tables.iter_mut().enumerate() {
                 if table.search.finished() && self.play_move(table)? {

@@ -6,7 +6,7 @@ use games::{Chess, Color, Connect4, Game, Move, MoverValue, Outcome, Rng, Score,
 
 use super::Search;
 use crate::testing::{HashEvaluator, With};
-use crate::tree::ROOT;
+use crate::tree::{Edge, ROOT};
 use crate::{Evaluator, PlayoutCap, Proof, Request, SearchConfig, SearchError, UniformEvaluator, drive};
 
 const MATE: &str = "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1";
@@ -109,7 +109,7 @@ fn a_mated_line_is_avoided() {
     let fen = "6k1/5ppp/2n5/8/8/8/5PPP/R5K1 b - - 0 1";
     let search = chess(config(2000), fen);
     let report = search.root_report().unwrap();
-    let lost: Vec<Move> = search.tree.edges(0).iter().filter(|e| e.proof.is_loss()).map(|e| e.m).collect();
+    let lost: Vec<Move> = search.tree.edges(0).filter(|(_, e)| e.proof.is_loss()).map(|(m, _)| m).collect();
     assert!(!lost.is_empty(), "some moves allow Ra8 mate");
     assert!(!lost.contains(&report.best));
     assert!(report.visits.iter().all(|(m, n)| *n == 0 || !lost.contains(m)), "lost moves are no policy target");
@@ -162,7 +162,7 @@ fn c5_the_fifty_move_rule_holds_inside_the_tree() {
     // Clock 99: mate at once or nothing.
     let search = chess(config(200), "7k/8/5K2/6Q1/8/8/8/8 w - - 99 120");
     let proofs: Vec<(String, Proof)> =
-        search.tree.edges(0).iter().map(|e| (search.root().move_text(e.m), e.proof)).collect();
+        search.tree.edges(0).map(|(m, e)| (search.root().move_text(m), e.proof)).collect();
     let known: Vec<_> = proofs.iter().filter(|p| p.1 != Proof::Unknown).collect();
     assert!(known.iter().all(|(m, p)| *p == if m == "g5g7" { Proof::Win(1) } else { Proof::Draw }), "{known:?}");
     assert_eq!(search.root_report().unwrap().proof, Proof::Win(1));
@@ -178,7 +178,7 @@ fn c4_a_repetition_inside_the_tree_is_a_draw() {
     }
     let search = run(config(200), game, &mut UniformEvaluator);
     let back = search.root().parse_move("f6g8").unwrap();
-    let edge = search.tree.edges(0).iter().find(|e| e.m == back).unwrap();
+    let edge = search.tree.edges(0).find(|(m, _)| *m == back).unwrap().1;
     assert_eq!(edge.proof, Proof::Draw);
 }
 
@@ -242,7 +242,7 @@ fn advancing_keeps_or_drops_the_subtree() {
     for reuse_tree in [true, false] {
         let mut search = run(SearchConfig { reuse_tree, ..config(300) }, Chess::start(), &mut HashEvaluator);
         let report = search.root_report().unwrap();
-        let (best, visits) = (report.best, search.tree.edges(0).iter().map(|e| e.visits).max().unwrap());
+        let (best, visits) = (report.best, search.tree.edges(0).map(|(_, e)| e.visits).max().unwrap());
         search.advance(best).unwrap();
         assert_eq!(search.root().turn(), Color::Black);
         assert_eq!(search.visits(), if reuse_tree { visits - 1 } else { 0 });
@@ -260,7 +260,7 @@ fn bookkeeping_adds_up() {
     let search = run(SearchConfig { leaves: 7, ..config(777) }, Chess::start(), &mut HashEvaluator);
     for node in 0..search.tree.len() as u32 {
         let place = search.tree.node(node);
-        let edges = search.tree.edges(node);
+        let edges: Vec<Edge> = search.tree.edges(node).map(|(_, e)| e).collect();
         assert_eq!(place.visits, 1 + edges.iter().map(|e| e.visits).sum::<u32>());
         assert!((edges.iter().map(|e| e.prior).sum::<f32>() - 1.0).abs() < 1e-5);
         assert!(edges.iter().all(|e| e.in_flight == 0) && place.in_flight == 0);
@@ -282,7 +282,7 @@ fn noise_changes_the_root_only_and_can_be_forbidden() {
         let mut search = Search::new(config, Chess::start(), Rng::new(seed));
         search.set_noise(allowed);
         drive(std::slice::from_mut(&mut search), &mut UniformEvaluator).unwrap();
-        search.tree.edges(0).iter().map(|e| e.prior).collect()
+        search.tree.edges(0).map(|(_, e)| e.prior).collect()
     };
     assert_ne!(priors(noisy, 1, true), priors(noisy, 2, true));
     assert_eq!(priors(noisy, 1, false), priors(config(50), 1, true));
@@ -301,9 +301,9 @@ fn playout_caps_mix_quick_searches_without_noise() {
         drive(std::slice::from_mut(&mut search), &mut UniformEvaluator).unwrap();
         let report = search.root_report().unwrap();
         assert_eq!(report.simulations, if report.full { 40 } else { 10 });
-        let prior = search.tree.edges(0)[0].prior;
-        let even = search.tree.edges(0).iter().all(|e| e.prior == prior);
-        assert_eq!(even && search.tree.edges(0).len() > 1, !report.full, "noise in full searches only");
+        let priors: Vec<f32> = search.tree.edges(0).map(|(_, e)| e.prior).collect();
+        let even = priors.iter().all(|p| *p == priors[0]);
+        assert_eq!(even && priors.len() > 1, !report.full, "noise in full searches only");
         full += usize::from(report.full);
         search.advance(report.best).unwrap();
     }
@@ -318,17 +318,17 @@ fn forced_playouts_explore_and_are_pruned_from_the_target() {
         let mut search = Search::new(config, TicTacToe::start(), Rng::new(1));
         search.tree.evaluated(ROOT, &[0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], MoverValue(0.2));
         for _ in 0..400 {
-            let edge = search.tree.select(ROOT, &search.rules(ROOT));
-            search.tree.enter(ROOT, edge);
-            search.tree.back_up(&[edge], MoverValue(if edge == 0 { 0.5 } else { -0.9 }), true);
+            let step = search.tree.select(ROOT, &search.rules(ROOT));
+            let step = search.tree.enter(step);
+            search.tree.back_up(&[step], MoverValue(if step.index == 0 { 0.5 } else { -0.9 }), true);
         }
         search
     };
     let (plain, forced) = (search(0.0), search(2.0));
-    let tried = |s: &Search<TicTacToe>| s.tree.edges(ROOT)[1..].iter().map(|e| e.visits).sum::<u32>();
+    let tried = |s: &Search<TicTacToe>| s.tree.edges(ROOT).skip(1).map(|(_, e)| e.visits).sum::<u32>();
     assert!(tried(&forced) > 2 * tried(&plain), "{} and {}", tried(&forced), tried(&plain));
     let target = forced.root_report().unwrap();
-    assert_eq!(target.visits[0].1, forced.tree.edges(ROOT)[0].visits);
+    assert_eq!(target.visits[0].1, forced.tree.edges(ROOT).next().unwrap().1.visits);
     let left: u32 = target.visits[1..].iter().map(|v| v.1).sum();
     assert!(left <= tried(&plain), "{left} of the forced visits stay");
     assert_eq!(target.simulations, 400);
