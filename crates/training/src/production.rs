@@ -142,42 +142,39 @@ impl Production {
     /// Takes a finished game: into the journal at once, into its shard when that is full.
     ///
     /// # Errors
-    /// The journal or the shard could not be written; the game is then not counted.
+    /// The journal or the shard could not be written. A game that the journal did not take is not counted; one of a
+    /// shard that could not be written is in the journal, where the next run finds it.
     pub fn finished(&self, record: GameRecord) -> Result<(), DatasetError> {
-        let mut inner = self.lock();
-        let shard = (record.game_id / inner.games_per_shard) as u32;
-        let Some(open) = inner.open.get_mut(&shard) else {
-            return Ok(());
+        let full = {
+            let inner = &mut *self.lock();
+            let shard = (record.game_id / inner.games_per_shard) as u32;
+            let Some(open) = inner.open.get_mut(&shard) else {
+                return Ok(());
+            };
+            open.journal.append(&record)?;
+            inner.tally.count(&record);
+            open.records.insert(record.game_id, record);
+            let full = open.records.len() as u64 >= open.expected;
+            full.then(|| inner.open.remove(&shard).map(|open| (shard, open))).flatten()
         };
-        open.journal.append(&record)?;
-        let full = open.records.len() as u64 + 1 >= open.expected;
-        let counted = record.clone();
-        open.records.insert(record.game_id, record);
-        inner.tally.count(&counted);
-        if full {
-            self.close(&mut inner, shard)?;
-        }
-        Ok(())
+        // Not under the lock: the other workers play on while a shard is compressed and checked.
+        full.map_or(Ok(()), |(shard, open)| self.close(shard, open))
     }
 
     fn close_full_shards(&self) -> Result<(), DatasetError> {
-        let mut inner = self.lock();
-        let full: Vec<u32> =
-            inner.open.iter().filter(|(_, s)| s.records.len() as u64 >= s.expected).map(|(k, _)| *k).collect();
-        full.into_iter().try_for_each(|shard| self.close(&mut inner, shard))
+        let full: Vec<(u32, OpenShard)> =
+            self.lock().open.extract_if(.., |_, s| s.records.len() as u64 >= s.expected).collect();
+        full.into_iter().try_for_each(|(shard, open)| self.close(shard, open))
     }
 
-    fn close(&self, inner: &mut Inner, shard: u32) -> Result<(), DatasetError> {
-        if let Some(open) = inner.open.remove(&shard) {
-            let records: Vec<GameRecord> = open.records.into_values().collect();
-            let note = match open.resumed.is_empty() {
-                true => serde_json::json!({}),
-                false => serde_json::json!({ "resumed_games": open.resumed }),
-            };
-            dataset::write_shard_as(&self.store, shard, &records, &self.meta, &note)?;
-            open.journal.remove()?;
-        }
-        Ok(())
+    fn close(&self, shard: u32, open: OpenShard) -> Result<(), DatasetError> {
+        let records: Vec<GameRecord> = open.records.into_values().collect();
+        let note = match open.resumed.is_empty() {
+            true => serde_json::json!({}),
+            false => serde_json::json!({ "resumed_games": open.resumed }),
+        };
+        dataset::write_shard_as(&self.store, shard, &records, &self.meta, &note)?;
+        open.journal.remove()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -1,24 +1,26 @@
 //! An engine process: spawned, spoken to, and always reaped.
 //!
-//! Two threads read the process, so that it can never block on a full pipe: one drains stderr and keeps its end, one
-//! reads stdout. A caller waits on a channel, so every wait has a deadline and can be interrupted. `info` lines are
-//! handed over together with the first other line: a search wakes the caller once, not once a depth, which matters
-//! when a move takes two milliseconds.
+//! The caller itself reads stdout while it waits, by `poll`, so that every wait has a deadline and can be interrupted: a
+//! thread between the engine and the caller would cost a second wake-up a move, which matters when a move takes two
+//! milliseconds. Nothing is asked of an engine without a wait that follows, so that it cannot block on a full stdout for
+//! long. A thread drains stderr and keeps its end.
 //!
 //! The process leads a process group of its own. Ctrl-C therefore does not reach it, and helpers that it starts can
 //! be killed with it. It outlives nobody: when this process dies, its stdin closes, and engines quit on that.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -27,11 +29,11 @@ use crate::{EngineError, EngineSpec, Exit, Phase, UciLine, parse_line};
 /// How often a wait looks at the interrupt flag.
 const TICK: Duration = Duration::from_millis(50);
 /// A longer line is cut into pieces: an engine that never ends a line must not fill the memory.
-const MAX_LINE: u64 = 64 << 10;
-/// `info` lines are handed over at the latest when they take this much.
-const MAX_BATCH: usize = 64 << 10;
-/// Batches between the reader and the caller; then the engine has to wait.
-const QUEUE: usize = 64;
+const MAX_LINE: usize = 64 << 10;
+/// What one read takes at most.
+const READ: usize = 16 << 10;
+/// Reads of what has arrived already; bounded, as an engine may write faster than it is read.
+const READS: usize = 64;
 /// What is kept of stderr.
 const TAIL: usize = 2 << 10;
 /// How long a process may take to exit after it has closed its output.
@@ -90,44 +92,17 @@ impl Tail {
     }
 }
 
-/// Reads stdout to its end, even if nobody listens any more.
-fn read_stdout(stdout: ChildStdout, batches: &SyncSender<String>) {
-    let mut reader = BufReader::with_capacity(16 << 10, stdout);
-    let (mut line, mut batch) = (Vec::new(), String::new());
-    let mut listening = true;
-    loop {
-        line.clear();
-        let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-        let end = match read {
-            Ok(n) => n == 0,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => false,
-            Err(_) => true,
-        };
-        batch.push_str(&String::from_utf8_lossy(&line));
-        if !line.is_empty() && !line.ends_with(b"\n") {
-            batch.push('\n');
-        }
-        let search = line.trim_ascii_start().starts_with(b"info");
-        if listening && !batch.is_empty() && (end || !search || batch.len() > MAX_BATCH) {
-            listening = batches.send(std::mem::take(&mut batch)).is_ok();
-        }
-        if !listening {
-            batch.clear();
-        }
-        if end {
-            return;
-        }
-    }
-}
-
 pub(crate) struct Process {
     path: PathBuf,
     child: Child,
     stdin: Option<ChildStdin>,
-    batches: Receiver<String>,
-    /// The batch being read, and how far.
-    batch: String,
+    /// `None` once it is at its end.
+    stdout: Option<ChildStdout>,
+    /// What was read and not yet looked at begins at `at`.
+    buffer: Vec<u8>,
     at: usize,
+    /// The line at `at` began before it was decided to forget what the engine had said.
+    stale: bool,
     tail: Arc<Tail>,
     /// The last line that is not part of the protocol.
     said: String,
@@ -147,28 +122,25 @@ impl Process {
             command.spawn().map_err(failed)?
         };
         let tail = Arc::new(Tail::default());
-        let (sender, batches) = sync_channel(QUEUE);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // From here on the process is reaped by `drop`, whatever happens.
         let process = Process {
             path: spec.path.clone(),
             child,
             stdin,
-            batches,
-            batch: String::new(),
+            stdout,
+            buffer: Vec::new(),
             at: 0,
+            stale: false,
             tail: Arc::clone(&tail),
             said: String::new(),
             interrupt: spec.interrupt.clone(),
             quit: spec.deadlines.quit,
             exit: None,
         };
-        let reader = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(128 << 10);
-        if let Some(stdout) = stdout {
-            reader("engine-stdout").spawn(move || read_stdout(stdout, &sender)).map_err(failed)?;
-        }
         if let Some(stderr) = stderr {
-            reader("engine-stderr").spawn(move || tail.drain(stderr)).map_err(failed)?;
+            let reader = thread::Builder::new().name("engine-stderr".to_owned()).stack_size(128 << 10);
+            reader.spawn(move || tail.drain(stderr)).map_err(failed)?;
         }
         Ok(process)
     }
@@ -193,13 +165,63 @@ impl Process {
         if written { Ok(()) } else { Err(self.disconnected(phase)) }
     }
 
+    /// Waits for more from stdout, up to `wait`, and reads it; false if nothing has come.
+    fn read(&mut self, wait: Duration) -> bool {
+        let Some(stdout) = &mut self.stdout else { return false };
+        // Rounded up, so that the last millisecond before a deadline is not spent in calls that return at once.
+        let wait = wait.as_micros().div_ceil(1000);
+        let timeout = PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)], timeout) {
+            Ok(0) | Err(Errno::EINTR) => return false,
+            // An error will show in the read.
+            Ok(_) | Err(_) => {}
+        }
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        let length = self.buffer.len();
+        self.buffer.resize(length + READ, 0);
+        let read = stdout.read(&mut self.buffer[length..]);
+        self.buffer.truncate(length + read.as_ref().map_or(0, |n| *n));
+        match read {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => false,
+            Ok(0) | Err(_) => {
+                self.stdout = None;
+                false
+            }
+            Ok(_) => true,
+        }
+    }
+
+    /// Takes the next whole line off the buffer: where it lies.
+    fn line(&mut self) -> Option<std::ops::Range<usize>> {
+        loop {
+            let rest = &self.buffer[self.at..];
+            let within = &rest[..rest.len().min(MAX_LINE)];
+            let (length, taken) = match within.iter().position(|b| *b == b'\n') {
+                Some(length) => (length, length + 1),
+                None if rest.len() >= MAX_LINE => (MAX_LINE, MAX_LINE),
+                // The end of the output ends a line too.
+                None if self.stdout.is_none() && !rest.is_empty() => (rest.len(), rest.len()),
+                None => return None,
+            };
+            let line = self.at..self.at + length;
+            self.at += taken;
+            if !std::mem::take(&mut self.stale) {
+                return Some(line);
+            }
+        }
+    }
+
     /// Forgets what the engine has said so far.
     pub(crate) fn discard(&mut self) {
-        self.at = self.batch.len();
-        while let Ok(batch) = self.batches.try_recv() {
-            self.batch = batch;
-            self.at = self.batch.len();
+        for _ in 0..READS {
+            while self.line().is_some() {}
+            if !self.read(Duration::ZERO) {
+                break;
+            }
         }
+        while self.line().is_some() {}
+        self.stale = self.at < self.buffer.len();
     }
 
     /// Reads lines until `accept` takes one.
@@ -211,11 +233,11 @@ impl Process {
     ) -> Result<T, EngineError> {
         let until = Instant::now() + allowed;
         // What has arrived by the deadline still counts, if this thread (or the whole program) was held up.
-        let mut overtime = QUEUE;
+        let mut overtime = READS;
         loop {
-            while let Some(length) = self.batch[self.at..].find('\n') {
-                let line = parse_line(&self.batch[self.at..self.at + length]);
-                self.at += length + 1;
+            while let Some(line) = self.line() {
+                let text = String::from_utf8_lossy(&self.buffer[line]);
+                let line = parse_line(&text);
                 if let UciLine::Other(text) = line
                     && !text.is_empty()
                 {
@@ -226,30 +248,19 @@ impl Process {
                     return Ok(taken);
                 }
             }
-            self.batch = loop {
-                if self.interrupted() {
-                    return Err(EngineError::Interrupted(phase));
-                }
-                let left = until.saturating_duration_since(Instant::now());
-                let received = if left.is_zero() && overtime > 0 {
-                    overtime -= 1;
-                    self.batches.try_recv().map_err(|e| match e {
-                        TryRecvError::Empty => RecvTimeoutError::Timeout,
-                        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-                    })
-                } else if left.is_zero() {
-                    Err(RecvTimeoutError::Timeout)
-                } else {
-                    self.batches.recv_timeout(left.min(TICK))
-                };
-                match received {
-                    Ok(batch) => break batch,
-                    Err(RecvTimeoutError::Disconnected) => return Err(self.disconnected(phase)),
-                    Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(self.stalled(phase, allowed)),
-                    Err(RecvTimeoutError::Timeout) => {}
-                }
-            };
-            self.at = 0;
+            if self.interrupted() {
+                return Err(EngineError::Interrupted(phase));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            overtime -= usize::from(left.is_zero());
+            let more = self.read(left.min(TICK));
+            // The end of the output may have ended a line.
+            if !more && self.stdout.is_none() && self.at == self.buffer.len() {
+                return Err(self.disconnected(phase));
+            }
+            if left.is_zero() && (!more || overtime == 0) {
+                return Err(self.stalled(phase, allowed));
+            }
         }
     }
 
@@ -294,7 +305,9 @@ impl Process {
                 return false;
             }
             // Output that still comes is thrown away; its end announces the exit.
-            if let Err(RecvTimeoutError::Disconnected) = self.batches.recv_timeout(left.min(Duration::from_millis(5))) {
+            self.read(left.min(Duration::from_millis(5)));
+            self.at = self.buffer.len();
+            if self.stdout.is_none() {
                 thread::sleep(left.min(Duration::from_millis(1)));
             }
         }
