@@ -60,8 +60,10 @@ stats: build ## tables about the corpus
 report: build ## corpus, losses and match of a profile on one page
 	@$(BIN)/report $(ARGS)
 
-bench: build ## speed beside PyTorch, onnxruntime and python-chess
-	@sh scripts/bench.sh $(BIN)
+# ONLY=network,search runs some sections, RESUME=1 goes on where a run was stopped, QUICK=1 only tries everything out.
+bench: build ## speed beside PyTorch, onnxruntime and python-chess -> docs/benchmarks.md
+	@sh scripts/bench.sh $(BIN) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(RESUME),--resume) $(if $(QUICK),--quick)
 
 clean: ## remove what was built; data stays
 	@cargo clean && rm -rf .venv

@@ -1,70 +1,272 @@
-"""Ours beside the peers: each pair of commands in turn, five rounds, medians and their ratio, into docs/benchmarks.md."""
+"""Ours beside the peers on this machine, in one run, into docs/benchmarks.md.
+
+usage: bench.py FOLDER_OF_EXECUTABLES [--rounds N] [--quick] [--only SECTION,...] [--resume] [--page]
+
+Every command's output goes to data/bench/results.jsonl as it comes, and the page is made from that file alone. A section
+that is run again replaces its part; --resume leaves out the commands that this build of the program has done already;
+--page writes the page from what is there. --quick measures everything too briefly to mean something, to see that it
+works, and keeps its files and its page in data/bench/quick.
+"""
+import argparse
+import datetime
+import hashlib
+import json
 import os
 import platform
 import re
-import statistics
+import shutil
 import subprocess
 import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
 
-BIN = sys.argv[1]
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-PYTHON = sys.executable
-# name, our command, the peer's command, (our figure, the peer's figures: the best of them counts)
-WORK = []
-for blocks, channels, batch in [(6, 64, 256), (6, 64, 64), (10, 128, 256)]:
-    size = [str(blocks), str(channels), str(batch)]
-    peer = [PYTHON, "benches/peers/net.py", *size, "2"]
-    ours = [f"{BIN}/bench", "net", *size, "2"]
-    WORK.append((f"training step, {blocks}x{channels}, batch {batch}, positions/s", ours, peer, r"train (\d+)/s"))
-    WORK.append((f"inference, {blocks}x{channels}, batch {batch}, positions/s", ours, peer, r"forward (\d+)/s"))
-WORK.append(("self-play, 4x64, 50 simulations, simulations/s",
-             [f"{BIN}/bench", "selfplay", "4", "64", "50", "10"],
-             [PYTHON, "benches/peers/selfplay.py", "4", "64", "50", "10"], r"(\d+) sims/s"))
-WORK.append(("corpus, 1,500 nodes, one process, positions/s",
-             [f"{BIN}/bench", "corpus", "1500", "8"],
-             [PYTHON, "benches/peers/corpus.py", "nodes", "1500", "8"], r"positions ([\d.]+)/s"))
+import bench_page
+
+SECTIONS = ["exact", "network", "selfplay", "search", "corpus", "loader", "memory", "curves"]
+SIZES = [(6, 64), (10, 128)]
+WIDTHS, DEPTHS = [32, 64, 96, 128, 192], [2, 4, 6, 8, 10, 12]
 
 
-def run(command, cache):
-    key = tuple(command)
-    if key not in cache:
-        result = subprocess.run(command, capture_output=True, text=True)
+@dataclass
+class Settings:
+    """How long things are measured: seconds where nothing else is said."""
+    rounds: int = 5
+    step: float = 2.0
+    curve: float = 1.0
+    play: float = 6.0
+    corpus_games: int = 20
+    stage_games: int = 60
+    loader_positions: int = 1_000_000
+    loader_at_most: int = 3_000_000
+    sizes: list = field(default_factory=lambda: [300_000, 1_000_000, 3_000_000, 10_000_000, 20_000_000])
+    # (positions in the corpus, training steps)
+    memory: list = field(default_factory=lambda: [(3_000_000, 2000), (20_000_000, 400)])
+    games_in_flight: list = field(default_factory=lambda: [1, 2, 4, 8, 16, 32, 64])
+    batches: list = field(default_factory=lambda: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
+
+
+QUICK = dict(step=0.2, curve=0.1, play=1.0, corpus_games=1, stage_games=4, loader_positions=100_000,
+             loader_at_most=100_000, sizes=[50_000, 100_000], memory=[(50_000, 12), (100_000, 6)],
+             games_in_flight=[1, 8], batches=[1, 8, 64])
+
+
+class Log:
+    """The file of results: one line a command, the last one with a key counts."""
+
+    def __init__(self, path, program):
+        self.path, self.program, self.results = path, program, {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                result = json.loads(line)
+                self.results[result["key"]] = result
+
+    def forget(self, section):
+        """Drops what a section has measured before."""
+        self.results = {k: r for k, r in self.results.items() if r["section"] != section}
+        self.path.write_text("".join(json.dumps(r) + "\n" for r in self.results.values()))
+
+    def add(self, section, key, text, **more):
+        now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M}"
+        result = {"section": section, "key": key, "program": self.program, "time": now, **more, "text": text}
+        self.results[key] = result
+        with open(self.path, "a") as file:
+            file.write(json.dumps(result) + "\n")
+
+    def done(self, key):
+        return key in self.results and self.results[key]["program"] == self.program
+
+    def text(self, key):
+        return self.results[key]["text"] if key in self.results else None
+
+
+class Bench:
+    def __init__(self, folder, settings, log, resume, data):
+        self.program, self.settings, self.log, self.resume, self.data = f"{folder}/bench", settings, log, resume, data
+        self.failed, self.section = 0, ""
+
+    def measure(self, section):
+        self.section = section
+        if not self.resume:
+            self.log.forget(section)
+        getattr(self, section)()
+
+    def run(self, key, *command, cores=None):
+        """Runs a command, on some of the cores only if asked, and logs what it prints."""
+        if self.resume and self.log.done(key):
+            return
+        print(f"bench: {key}", flush=True)
+        start = time.perf_counter()
+        confine = cores and (lambda: os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores]))
+        result = subprocess.run([str(c) for c in command], capture_output=True, text=True, preexec_fn=confine or None)
+        if result.returncode in (130, 143):
+            raise SystemExit(result.returncode)
         if result.returncode != 0:
-            raise SystemExit(f"bench: {' '.join(command)} failed:\n{result.stderr[-2000:]}")
-        cache[key] = result.stdout
-    return cache[key]
+            self.failed += 1
+            print(f"bench: failed: {result.stderr[-1500:]}", file=sys.stderr, flush=True)
+            return
+        self.log.add(self.section, key, result.stdout.strip(), seconds=round(time.perf_counter() - start, 2))
+
+    def ours(self, key, *command, cores=None):
+        self.run(key, self.program, *command, cores=cores)
+
+    def peer(self, key, script, *command):
+        self.run(key, sys.executable, f"benches/peers/{script}.py", *command)
+
+    def rounds(self):
+        return range(1, self.settings.rounds + 1)
+
+    def exact(self):
+        self.ours("exact", "exact")
+
+    def network(self):
+        seconds = self.settings.step
+        for n in self.rounds():
+            for blocks, channels in SIZES:
+                batches = "1,8,64,256" if blocks == 6 else "64,256"
+                size, name = [blocks, channels, batches, seconds], f"{blocks}x{channels} {n}"
+                self.ours(f"network {name}", "net", *size, "--train", 256)
+                self.peer(f"network {name} peer", "net", *size, 256)
+
+    def selfplay(self):
+        work = [4, 64, 50, self.settings.play]
+        for n in self.rounds():
+            self.ours(f"selfplay {n}", "selfplay", *work)
+            self.peer(f"selfplay {n} peer", "selfplay", *work)
+
+    def search(self):
+        for n in self.rounds():
+            self.ours(f"search {n}", "search", self.settings.step, cores=1)
+
+    def corpus(self):
+        openings, games = self.data / "openings.txt", self.settings.corpus_games
+        for n in self.rounds():
+            self.ours(f"corpus {n}", "corpus", 1500, games, "--openings", openings)
+            self.peer(f"corpus {n} peer", "corpus", "nodes", 1500, games, "", openings)
+            self.ours(f"stage {n}", "teacher", self.data / "stage", 1500, self.settings.stage_games)
+
+    def synthetic(self, positions):
+        """A folder with about so many positions: the first shards of the largest one."""
+        whole = self.data / "synthetic"
+        most = max(self.settings.sizes + [p for p, _ in self.settings.memory])
+        marker = whole / f".{most}"
+        if not marker.exists():
+            print(f"bench: writing {most:,} synthetic positions", flush=True)
+            subprocess.run([self.program, "synthetic", str(whole), str(most)], check=True, stdout=subprocess.DEVNULL)
+            marker.touch()
+        if positions >= most:
+            return whole
+        part, found = self.data / f"synthetic-{positions}", 0
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        for sidecar in sorted(whole.glob("shard-*.json")):
+            if found >= positions:
+                break
+            found += json.loads(sidecar.read_text())["positions"]
+            for file in (sidecar, sidecar.with_suffix(".parquet")):
+                os.link(file, part / file.name)
+        return part
+
+    def loader(self):
+        folder = self.synthetic(self.settings.loader_positions)
+        for n in self.rounds():
+            self.ours(f"loader {n}", "loader", folder, cores=1)
+
+    def memory(self):
+        for positions, steps in self.settings.memory:
+            self.ours(f"memory {positions}", "memory", self.synthetic(positions), 256, steps)
+
+    def curves(self):
+        s = self.settings
+        batches = ",".join(map(str, s.batches))
+        self.ours("curve batch", "net", 6, 64, batches, s.curve, "--train", batches)
+        self.peer("curve batch peer", "net", 6, 64, batches, s.curve / 2)
+        for channels in WIDTHS:
+            self.ours(f"curve width {channels}", "net", 6, channels, 64, s.curve, "--train", 64)
+        for blocks in DEPTHS:
+            self.ours(f"curve depth {blocks}", "net", blocks, 64, 64, s.curve, "--train", 64)
+        for games in s.games_in_flight:
+            self.ours(f"curve games {games}", "selfplay", 4, 64, 50, s.play / 2, "--games", games)
+        for positions in s.sizes:
+            self.ours(f"curve size {positions}", "loader", self.synthetic(positions), s.loader_at_most)
+        for cores in core_counts():
+            self.ours(f"curve cores {cores} network", "net", 6, 64, 256, s.step, "--train", 256, cores=cores)
+            self.ours(f"curve cores {cores} selfplay", "selfplay", 4, 64, 50, s.play, cores=cores)
+            self.ours(f"curve cores {cores} corpus", "teacher", self.data / "stage", 1500, s.stage_games // 2, cores=cores)
+            self.ours(f"curve cores {cores} loader", "loader", self.synthetic(s.loader_positions), cores=cores)
 
 
-def best(pattern, text):
-    return max(float(x) for x in re.findall(pattern, text))
+def core_counts():
+    """1, 2, 4 and so on, and all; none where processes cannot be confined to cores."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    most = len(os.sched_getaffinity(0))
+    return sorted({1, most} | {1 << i for i in range(most.bit_length()) if 1 << i < most})
 
 
-figures = {name: ([], []) for name, *_ in WORK}
-for round_number in range(ROUNDS):
-    cache = {}
-    for name, ours, peer, pattern in WORK:
-        figures[name][0].append(best(pattern, run(ours, cache)))
-        figures[name][1].append(best(pattern, run(peer, cache)))
-    print(f"bench: round {round_number + 1} of {ROUNDS}", flush=True)
+def machine(peers):
+    """What was measured on and with: no names, no paths."""
+    def first(command, pattern=r"(.+)", text=""):
+        try:
+            out = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60).stdout
+        except OSError:
+            return None
+        found = re.search(pattern, out)
+        return found and found.group(1)
 
-cpu = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.processor()) \
-    if os.path.exists("/proc/cpuinfo") else platform.processor()
-versions = subprocess.run([PYTHON, "-c", "import torch, onnxruntime, chess; print(f'PyTorch {torch.__version__}, onnxruntime "
-                           "{onnxruntime.__version__}, python-chess {chess.__version__}')"], capture_output=True, text=True).stdout.strip()
-lines = [
-    "# Benchmarks",
-    "",
-    f"Written by `make bench`: medians of {ROUNDS} rounds, ours and the peer's in turn in one run. {os.cpu_count()} cores, {cpu}; {versions}.",
-    "The peer of the network rows is the fastest of PyTorch in both memory formats and onnxruntime. Rates on a shared",
-    "machine vary; the ratio is what counts.",
-    "",
-    "| work | ours | peer | ratio | ratios of the rounds |",
-    "|---|---|---|---|---|",
-]
-for name, (ours, peer) in figures.items():
-    ratios = sorted(a / b for a, b in zip(ours, peer))
-    lines.append(f"| {name} | {statistics.median(ours):.0f} | {statistics.median(peer):.0f} | "
-                 f"{statistics.median(ratios):.2f} | {ratios[0]:.2f} to {ratios[-1]:.2f} |")
-with open("docs/benchmarks.md", "w") as file:
-    file.write("\n".join(lines) + "\n")
-print("\n".join(lines))
+    cpu = platform.processor() or platform.machine()
+    if os.path.exists("/proc/cpuinfo"):
+        cpu = (re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()) or [cpu])[0]
+    stockfish = shutil.which("stockfish") or "/usr/games/stockfish"
+    ask = f"import {', '.join(peers)}; print({', '.join(f'{p}.__version__' for p in peers)}, sep='|')"
+    versions = (first([sys.executable, "-c", ask]) or "").split("|")
+    return {
+        "CPU": cpu,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.machine()}",
+        "Tabiya": re.search(r'^version = "(.+)"', Path("Cargo.toml").read_text(), re.M).group(1),
+        "rustc": first(["rustc", "--version"], r"rustc (\S+)"),
+        "Stockfish": first([stockfish], r"id name Stockfish (\S+)", "uci\nquit\n"),
+        **dict(zip(["PyTorch", "onnxruntime", "python-chess"], versions)),
+        "Python": platform.python_version(),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="folder of the executables")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", help=f"sections, separated by commas: {', '.join(SECTIONS)}")
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--page", action="store_true")
+    args = parser.parse_args()
+    sections = args.only.split(",") if args.only else SECTIONS
+    if unknown := set(sections) - set(SECTIONS):
+        parser.error(f"no section {', '.join(unknown)}: expected {', '.join(SECTIONS)}")
+    settings = Settings(**QUICK) if args.quick else Settings()
+    settings.rounds = args.rounds or (1 if args.quick else settings.rounds)
+    data = Path("data/bench/quick" if args.quick else "data/bench")
+    data.mkdir(parents=True, exist_ok=True)
+    results = data / "results.jsonl"
+    if not (args.only or args.resume or args.page) and results.exists():
+        results.rename(data / "results.previous.jsonl")
+    program = hashlib.sha256(Path(f"{args.folder}/bench").read_bytes()).hexdigest()[:12]
+    log = Log(results, program)
+    bench = Bench(args.folder, settings, log, args.resume, data)
+    if not args.page:
+        log.add("machine", "machine", json.dumps(machine(["torch", "onnxruntime", "chess"])))
+        for section in sections:
+            bench.measure(section)
+    page = data / "benchmarks.md" if args.quick else Path("docs/benchmarks.md")
+    bench_page.write(page, log, settings)
+    print(f"bench: wrote {page}")
+    sys.exit(1 if bench.failed else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("bench: stopped; RESUME=1 goes on from here")

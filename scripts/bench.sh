@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs our rates and the peers' in turn, on this machine, in one run, and writes docs/benchmarks.md.
-# usage: bench.sh FOLDER_OF_EXECUTABLES [ROUNDS]
+# Installs the peers if they are missing, then runs our rates and theirs in turn and writes docs/benchmarks.md.
+# usage: bench.sh FOLDER_OF_EXECUTABLES [options of bench.py]
 set -eu
 cd "$(dirname "$0")/.."
 python=.venv/bin/python

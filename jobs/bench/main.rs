@@ -1,15 +1,23 @@
-//! Rates of the hot paths, one line each, in the form that the peers' scripts under `benches/peers` print.
+//! Rates of the hot paths, one line each, in the form that the peers' scripts under `benches/peers` print. The command
+//! that runs all of them beside the peers and writes the page is `scripts/bench.py`.
 
-use std::time::{Duration, Instant};
+mod corpus;
+mod exact;
+mod loader;
+mod net;
+mod play;
+mod usage;
+
+use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use games::{Chess, Game, Line, Outcome, Packed, Rng};
-use nn::{BatchView, Model, NetConfig, Network, Trainer, TrainerConfig};
+use games::{Chess, Game, Outcome, Rng};
+use nn::{NetConfig, Network};
 use pipeline::Exit;
-use search::{Driver, NetworkEvaluator, Search, SearchConfig, Service, ServiceConfig};
-use uci::{Engine, EngineSpec, Limit};
+use tabiya::BoxError;
 
-/// Measure a hot path of the program for a few seconds and print its rate.
+/// Measure a hot path of the program and print its rate.
 #[derive(Parser)]
 struct Args {
     #[command(subcommand)]
@@ -18,35 +26,87 @@ struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Forward and training steps of a residual network for chess, positions/s over all cores
+    /// Forward steps of a residual network for chess, and training steps at some of the batch sizes, positions/s
     Net {
         blocks: usize,
         channels: usize,
-        batch: usize,
+        /// Batch sizes of the forward steps, for example 1,8,64
+        #[arg(num_args = 1, value_delimiter = ',')]
+        batches: Vec<usize>,
         #[arg(default_value_t = 4.0)]
         seconds: f64,
+        /// Batch sizes of the training steps
+        #[arg(long, value_delimiter = ',')]
+        train: Vec<usize>,
     },
-    /// Self-play with an untrained network, simulations/s over all cores
+    /// Whether evaluations and training give the same bits in any batch and on any number of threads
+    Exact,
+    /// Self-play with an untrained network over all cores: simulations/s, and its evaluations/s as a share of what the
+    /// same executors give alone at the same batch
     Selfplay {
         blocks: usize,
         channels: usize,
         simulations: u32,
         #[arg(default_value_t = 10.0)]
         seconds: f64,
+        /// Games that each core has in flight; as self-play's default if absent
+        #[arg(long)]
+        games: Option<usize>,
+    },
+    /// Search with a uniform evaluator on one thread, simulations/s
+    Search {
+        #[arg(default_value_t = 4.0)]
+        seconds: f64,
     },
     /// Games of the engine against itself, positions/s of one process
-    Corpus { nodes: u64, games: u64 },
+    Corpus {
+        nodes: u64,
+        games: u64,
+        /// Write the openings to this file, one line of moves each, so that a peer can play the same games
+        #[arg(long)]
+        openings: Option<PathBuf>,
+    },
+    /// The corpus stage over all cores, then the engine alone on the same positions
+    Teacher { folder: PathBuf, nodes: u64, games: u64 },
+    /// Write a corpus of random games; continues where it was stopped
+    Synthetic { folder: PathBuf, positions: u64 },
+    /// An epoch of training batches from a corpus, or its first positions, positions/s over all cores
+    Loader {
+        folder: PathBuf,
+        #[arg(default_value_t = u64::MAX)]
+        positions: u64,
+    },
+    /// Training steps on a corpus: rate, and peak memory after 100 steps and at the end
+    Memory {
+        folder: PathBuf,
+        batch: usize,
+        steps: u64,
+        #[arg(default_value_t = 6)]
+        blocks: usize,
+        #[arg(default_value_t = 64)]
+        channels: usize,
+    },
 }
 
 fn main() {
     let args = Args::parse();
-    pipeline::run(|_| {
+    pipeline::run(|stop| {
         let line = match args.what {
-            What::Net { blocks, channels, batch, seconds } => net(blocks, channels, batch, seconds)?,
-            What::Selfplay { blocks, channels, simulations, seconds } => {
-                selfplay(blocks, channels, simulations, seconds)?
+            What::Net { blocks, channels, batches, seconds, train } => {
+                net::net(blocks, channels, &batches, &train, seconds)?
             }
-            What::Corpus { nodes, games } => corpus(nodes, games)?,
+            What::Exact => exact::exact()?,
+            What::Selfplay { blocks, channels, simulations, seconds, games } => {
+                play::selfplay(blocks, channels, simulations, seconds, games)?
+            }
+            What::Search { seconds } => play::search(seconds)?,
+            What::Corpus { nodes, games, openings } => corpus::corpus(nodes, games, openings.as_deref())?,
+            What::Teacher { folder, nodes, games } => corpus::teacher(&folder, nodes, games, stop)?,
+            What::Synthetic { folder, positions } => loader::synthetic(&folder, positions, stop)?,
+            What::Loader { folder, positions } => loader::loader(&folder, positions)?,
+            What::Memory { folder, batch, steps, blocks, channels } => {
+                loader::memory(&folder, batch, steps, blocks, channels)?
+            }
         };
         pipeline::print(format_args!("{line}\n"))?;
         Ok(Exit::Done)
@@ -57,9 +117,10 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-fn network(blocks: usize, channels: usize) -> Result<Network, nn::NnError> {
+/// An untrained network for chess, always the same one.
+fn network(blocks: usize, channels: usize) -> Result<Network, BoxError> {
     let config = NetConfig { blocks, channels, ..NetConfig::default() };
-    Network::new(&config.architecture(Chess::SHAPE), &nn::select_device("cpu")?, 1)
+    Ok(Network::new(&config.architecture(Chess::SHAPE), &nn::select_device("cpu")?, 1)?)
 }
 
 /// Positions of random games, so that planes and legal moves are real.
@@ -87,103 +148,4 @@ fn rate<E>(seconds: f64, mut step: impl FnMut() -> Result<(), E>) -> Result<f64,
         steps += 1;
     }
     Ok(f64::from(steps) / start.elapsed().as_secs_f64())
-}
-
-fn net(blocks: usize, channels: usize, batch: usize, seconds: f64) -> Result<String, tabiya::BoxError> {
-    let network = network(blocks, channels)?;
-    let model = Model::from_network(&network)?;
-    let games = positions(batch);
-    let inputs: Vec<Packed> = games.iter().map(Game::pack).collect();
-    let share = batch.div_ceil(cores());
-    let mut executors: Vec<_> = inputs.chunks(share).map(|_| model.executor(share)).collect();
-    let forward = rate(seconds, || {
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = executors
-                .iter_mut()
-                .zip(inputs.chunks(share))
-                .map(|(executor, part)| scope.spawn(move || executor.evaluate(part).map(|_| ())))
-                .collect();
-            threads.into_iter().try_for_each(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)))
-        })
-    })?;
-    let (mut planes, mut legal, mut offsets) = (vec![0.0; batch * Chess::SHAPE.inputs()], Vec::new(), vec![0]);
-    for (game, row) in games.iter().zip(planes.chunks_exact_mut(Chess::SHAPE.inputs())) {
-        game.pack().write_channels_last(Chess::SHAPE, row);
-        legal.extend(game.legal_moves().iter().map(|m| game.index(*m)));
-        offsets.push(legal.len() as u32);
-    }
-    let mut target = vec![0.0; legal.len()];
-    offsets[..batch].iter().for_each(|o| target[*o as usize] = 1.0);
-    let (value, value_weight) = (vec![0.0; batch], vec![1.0; batch]);
-    let view = BatchView {
-        rows: batch,
-        planes: &planes,
-        legal_offsets: &offsets,
-        legal: &legal,
-        target: &target,
-        value: &value,
-        value_weight: &value_weight,
-    };
-    let mut trainer = Trainer::new(network, TrainerConfig::default())?;
-    let train = rate(seconds, || trainer.step(&view, 1e-4).map(|_| ()))?;
-    let (forward, train) = (forward * batch as f64, train * batch as f64);
-    Ok(format!("tabiya {blocks}x{channels} batch {batch}: forward {forward:.0}/s train {train:.0}/s"))
-}
-
-fn selfplay(blocks: usize, channels: usize, simulations: u32, seconds: f64) -> Result<String, tabiya::BoxError> {
-    let model = Model::from_network(&network(blocks, channels)?)?;
-    let executors = cores();
-    let service = Service::start(ServiceConfig { executors, ..ServiceConfig::default() }, |_| {
-        Ok(NetworkEvaluator::new(&model, 64, 1 << 16))
-    })?;
-    let config = SearchConfig { simulations, noise_weight: 0.25, ..SearchConfig::default() };
-    let start = Instant::now();
-    let counts = service.run_workers(2 * executors, |worker, client| {
-        let (mut driver, mut rng) = (Driver::new(), Rng::new(worker as u64));
-        let mut searches: Vec<Search<Chess>> =
-            (0..16).map(|_| Search::new(config, Chess::start(), Rng::new(rng.next_u64()))).collect();
-        let (mut done, mut moves) = (0, 0);
-        while start.elapsed() < Duration::from_secs_f64(seconds) {
-            driver.round(&mut searches, client)?;
-            for search in searches.iter_mut().filter(|s| s.finished()) {
-                done += u64::from(search.root_report()?.simulations);
-                moves += 1;
-                let m = search.choose(1.0)?;
-                search.advance(m)?;
-                if search.root().outcome() != Outcome::Ongoing {
-                    search.reset(Chess::start(), Rng::new(rng.next_u64()));
-                }
-            }
-        }
-        Ok::<_, search::SearchError>((done, moves))
-    })?;
-    service.stop()?;
-    let took = start.elapsed().as_secs_f64();
-    let (done, moves) = counts.iter().fold((0, 0), |(d, m), (a, b)| (d + a, m + b));
-    Ok(format!(
-        "tabiya-selfplay {blocks}x{channels} sims {simulations}: {:.0} sims/s {:.2} moves/s",
-        done as f64 / took,
-        f64::from(moves) / took
-    ))
-}
-
-fn corpus(nodes: u64, games: u64) -> Result<String, tabiya::BoxError> {
-    let spec = EngineSpec::new(uci::find_engine("stockfish")?).option("Threads", "1").option("Hash", "16");
-    let mut engine = Engine::start(&spec)?;
-    let (mut positions, mut moves, mut rng) = (0u64, Vec::new(), Rng::new(1));
-    let start = Instant::now();
-    for _ in 0..games {
-        let mut line = Line::new(Chess::start());
-        engine.new_game()?;
-        while line.state().generate(&mut moves) == Outcome::Ongoing && line.moves().len() < 400 {
-            if line.moves().len() < 4 {
-                line.play(moves[rng.below(moves.len())]);
-            } else {
-                line.play(engine.play(&line, Limit::Nodes(nodes))?.m);
-                positions += 1;
-            }
-        }
-    }
-    let rate = positions as f64 / start.elapsed().as_secs_f64();
-    Ok(format!("tabiya-corpus nodes {nodes}: {positions} positions {rate:.1}/s"))
 }
