@@ -31,7 +31,7 @@ pub use hash::content_hash;
 pub use lock::{Lock, LockError, WHOLE};
 pub use metrics::{Metrics, MetricsError};
 pub use progress::Progress;
-pub use stage::{Plan, Stage, StageError, StageSpec, read_stamp};
+pub use stage::{Plan, Stage, StageError, StageSpec, dated_name, read_stamp};
 pub use stamp::{STAMP_FILE, Stamp, StampError, Status};
 pub use stop::{Interrupted, Stop};
 pub use store::{Entry, Store, StoreError};

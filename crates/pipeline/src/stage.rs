@@ -305,7 +305,7 @@ fn is_blank(dir: &Path) -> bool {
 
 /// Renames the folder to a dated name that is free, and says why.
 fn move_aside(stage: &str, dir: &Path, why: &[String]) -> Result<(), StageError> {
-    let to = free_name(dir);
+    let to = dated_name(dir);
     let fail = |source| StageError::Aside { stage: stage.to_string(), from: dir.to_path_buf(), to: to.clone(), source };
     fs::rename(dir, &to).map_err(fail)?;
     files::sync_folder(files::folder_of(dir)).map_err(fail)?;
@@ -318,7 +318,8 @@ fn move_aside(stage: &str, dir: &Path, why: &[String]) -> Result<(), StageError>
     Ok(())
 }
 
-fn free_name(dir: &Path) -> PathBuf {
+/// `<dir>.<date-time>`, with a number behind it if that is taken, as it is when two are made in one second.
+pub fn dated_name(dir: &Path) -> PathBuf {
     let mut base = dir.as_os_str().to_owned();
     base.push(format!(".{}", utc_compact()));
     let candidates = (1_u64..).map(|number| {

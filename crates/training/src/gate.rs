@@ -73,8 +73,7 @@ pub fn judge<G: Game>(
 ) -> Result<Verdict> {
     let stages = Stages { profile, layout, stop };
     let (candidate, best) = (NetworkRef::at(candidate)?, NetworkRef::at(best)?);
-    let time = pipeline::utc_now().replace([':', '-'], "");
-    let folder = layout.root().join(format!("gate.{time}"));
+    let folder = pipeline::dated_name(&layout.root().join("gate"));
     gate::<G>(stages, &folder, 0, &candidate, &best)
 }
 

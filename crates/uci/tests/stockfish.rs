@@ -142,5 +142,6 @@ fn u20_move_times_are_kept() {
     spec.deadlines.margin = Duration::from_secs(5); // the machine that runs the tests may be busy
     let mut engine = start(&spec);
     let answer = engine.play(&Line::new(Chess::start()), Limit::MoveTime(Duration::from_millis(50))).unwrap();
-    assert!(answer.time >= Duration::from_millis(20) && answer.score.is_some(), "{answer:?}");
+    // The score may be missing: time may be up when only a bound of the answer is known.
+    assert!(answer.time >= Duration::from_millis(20) && answer.depth.is_some(), "{answer:?}");
 }

@@ -54,6 +54,19 @@ impl Fixture {
 }
 
 #[test]
+fn dated_names_of_one_second_differ() {
+    let root = tempfile::tempdir().unwrap();
+    let names: Vec<PathBuf> = (0..3)
+        .map(|_| {
+            let name = dated_name(&root.path().join("gate"));
+            fs::create_dir(&name).unwrap();
+            name
+        })
+        .collect();
+    assert!(names[0] != names[1] && names[1] != names[2] && names[0] != names[2], "{names:?}");
+}
+
+#[test]
 fn fresh_resume_done_extend() {
     let f = Fixture::new();
     let stage = f.open(f.spec());
