@@ -36,7 +36,7 @@ class Settings:
     curve: float = 1.0
     play: float = 6.0
     corpus_games: int = 20
-    stage_games: int = 60
+    stage_games: int = 240
     loader_positions: int = 1_000_000
     loader_at_most: int = 3_000_000
     sizes: list = field(default_factory=lambda: [300_000, 1_000_000, 3_000_000, 10_000_000, 20_000_000])
@@ -192,7 +192,7 @@ class Bench:
         for cores in core_counts():
             self.ours(f"curve cores {cores} network", "net", 6, 64, 256, s.step, "--train", 256, cores=cores)
             self.ours(f"curve cores {cores} selfplay", "selfplay", 4, 64, 50, s.play, cores=cores)
-            self.ours(f"curve cores {cores} corpus", "teacher", self.data / "stage", 1500, s.stage_games // 2, cores=cores)
+            self.ours(f"curve cores {cores} corpus", "teacher", self.data / "stage", 1500, s.stage_games // 8, cores=cores)
             self.ours(f"curve cores {cores} loader", "loader", self.synthetic(s.loader_positions), cores=cores)
 
 

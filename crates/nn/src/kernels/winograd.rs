@@ -68,6 +68,12 @@ pub(super) fn transform_weights(isa: Isa, depth: usize, panels: &[Panel], direct
     out
 }
 
+/// One matrix for each point, `step` numbers apart.
+struct Matrices<'a> {
+    data: &'a mut [f32],
+    step: usize,
+}
+
 /// A convolution with transformed weights.
 pub(super) struct Convolution<'a> {
     pub(super) isa: Isa,
@@ -115,36 +121,35 @@ impl Convolution<'_> {
         let (input_step, product_step) = (rows * stride + GAP, rows * widest + GAP);
         with_scratch(POINTS * (input_step + product_step), |scratch| {
             let (inputs, products) = scratch.split_at_mut(POINTS * input_step);
+            let mut inputs = Matrices { data: inputs, step: input_step };
+            let mut products = Matrices { data: products, step: product_step };
             for first in (0..boards).step_by(group) {
-                let count = group.min(boards - first);
-                spread_inputs(self.isa, geometry, first..first + count, x, self.depth, self.zeros, inputs, input_step);
+                let range = first..boards.min(first + group);
+                spread_inputs(self.isa, geometry, range.clone(), x, self.depth, self.zeros, &mut inputs);
                 for panel in self.panels {
-                    self.multiply(tiles, panel, count * per_board, inputs, input_step, products, product_step);
-                    self.store(panel, geometry, first..first + count, products, product_step, epilogue, out);
+                    self.multiply(tiles, panel, range.len() * per_board, &inputs, &mut products);
+                    self.store(panel, geometry, range.clone(), &products, epilogue, out);
                 }
             }
         });
     }
 
     /// The 36 products for one panel: `[point][tile][column]`.
-    #[allow(clippy::too_many_arguments, reason = "two matrices with their strides")]
     fn multiply<const R: usize>(
         &self,
         tiles: &Tiles<R>,
         panel: &Panel,
         count: usize,
-        inputs: &[f32],
-        input_step: usize,
-        products: &mut [f32],
-        product_step: usize,
+        inputs: &Matrices<'_>,
+        products: &mut Matrices<'_>,
     ) {
         let columns = panel.vectors * tiles.lanes;
         let stride = padded(self.depth);
         let block = self.depth * columns;
         let weights = &self.weights[panel.first * self.depth * POINTS..][..POINTS * block];
         for point in 0..POINTS {
-            let inputs = &inputs[point * input_step..][..input_step];
-            let products = &mut products[point * product_step..][..product_step];
+            let inputs = &inputs.data[point * inputs.step..][..inputs.step];
+            let products = &mut products.data[point * products.step..][..products.step];
             let weights = &weights[point * block..][..block];
             let mut row = 0;
             while row < count {
@@ -162,14 +167,12 @@ impl Convolution<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "a matrix with its stride")]
     fn store(
         &self,
         panel: &Panel,
         geometry: &Geometry,
         boards: std::ops::Range<usize>,
-        products: &[f32],
-        step: usize,
+        products: &Matrices<'_>,
         epilogue: Epilogue<'_>,
         out: &mut [f32],
     ) {
@@ -185,7 +188,7 @@ impl Convolution<'_> {
         };
         let end = boards.end * squares * self.outputs;
         assert!(out.len() >= end && epilogue.residual.is_none_or(|r| r.len() >= end));
-        assert!(products.len() >= (POINTS - 1) * step + boards.len() * tiles.len() * columns);
+        assert!(products.data.len() >= (POINTS - 1) * products.step + boards.len() * tiles.len() * columns);
         for (i, board) in boards.enumerate() {
             for (t, tile) in tiles.iter().enumerate() {
                 let place = |square: u8| match square {
@@ -199,10 +202,10 @@ impl Convolution<'_> {
                 // SAFETY: `products` and `out` were checked above: a place is a row of a board below `boards.end`, and
                 // `panel.first + valid <= outputs`; for the instructions see `multiply`.
                 unsafe {
-                    let first = products.as_ptr().add((i * tiles.len() + t) * columns);
+                    let first = products.data.as_ptr().add((i * tiles.len() + t) * columns);
                     let mut rows = [first; POINTS];
                     for (point, row) in rows.iter_mut().enumerate() {
-                        *row = first.add(point * step);
+                        *row = first.add(point * products.step);
                     }
                     (transforms(self.isa).output)(&rows, valid, &places, finish, out.as_mut_ptr());
                 }
@@ -211,8 +214,7 @@ impl Convolution<'_> {
     }
 }
 
-/// Transforms the input tiles of some boards: `[point][tile][channel]`, points `step` apart.
-#[allow(clippy::too_many_arguments, reason = "a matrix with its stride")]
+/// Transforms the input tiles of some boards: `[point][tile][channel]`.
 fn spread_inputs(
     isa: Isa,
     geometry: &Geometry,
@@ -220,13 +222,12 @@ fn spread_inputs(
     x: Rows<'_>,
     channels: usize,
     zeros: &[f32],
-    out: &mut [f32],
-    step: usize,
+    out: &mut Matrices<'_>,
 ) {
     let (squares, tiles, stride) = (geometry.squares(), geometry.tiles(), padded(channels));
     assert!(channels <= x.stride && channels <= zeros.len());
     assert!(x.data.len() >= (boards.end * squares - 1) * x.stride + channels);
-    assert!(out.len() >= (POINTS - 1) * step + boards.len() * tiles.len() * stride);
+    assert!(out.data.len() >= (POINTS - 1) * out.step + boards.len() * tiles.len() * stride);
     for (i, board) in boards.enumerate() {
         let base = board * squares * x.stride;
         for (t, tile) in tiles.iter().enumerate() {
@@ -237,7 +238,8 @@ fn spread_inputs(
             // SAFETY: the slices were checked above: a square is on its board, and a tile's row is one of `out`; for
             // the instructions see `Convolution::multiply`.
             unsafe {
-                (transforms(isa).input)(&rows, channels, out.as_mut_ptr().add((i * tiles.len() + t) * stride), step);
+                let to = out.data.as_mut_ptr().add((i * tiles.len() + t) * stride);
+                (transforms(isa).input)(&rows, channels, to, out.step);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::super::Aligned;
 use super::super::conv::{Panel, Rows, panels};
 use super::super::geometry::{Geometry, OFF};
 use super::super::tile::{self, Isa, Outer};
-use super::{GAP, POINTS, padded, spread_inputs, transforms};
+use super::{GAP, Matrices, POINTS, padded, spread_inputs, transforms};
 use crate::kernels::scratch::with_scratch;
 
 /// Sums over boards, `[point][input, padded][output, padded]`.
@@ -59,11 +59,13 @@ impl WeightSums {
         let pairs: Vec<(u32, u32)> = (0..count).map(|t| ((t * stride) as u32, (t * self.width) as u32)).collect();
         with_scratch(POINTS * (x_step + dz_step), |scratch| {
             let (xs, dzs) = scratch.split_at_mut(POINTS * x_step);
-            spread_inputs(self.isa, geometry, 0..boards, x, self.inputs, &self.zeros, xs, x_step);
-            self.spread_gradients(geometry, 0..boards, dz, dzs, dz_step);
+            let mut xs = Matrices { data: xs, step: x_step };
+            let mut dzs = Matrices { data: dzs, step: dz_step };
+            spread_inputs(self.isa, geometry, 0..boards, x, self.inputs, &self.zeros, &mut xs);
+            self.spread_gradients(geometry, 0..boards, dz, &mut dzs);
             for point in 0..POINTS {
-                let x = &xs[point * x_step..][..x_step];
-                let dz = &dzs[point * dz_step..][..dz_step];
+                let x = &xs.data[point * x_step..][..x_step];
+                let dz = &dzs.data[point * dz_step..][..dz_step];
                 for input in (0..self.depth).step_by(self.rows) {
                     for panel in &self.panels {
                         let columns = panel.vectors * self.isa.lanes();
@@ -84,11 +86,11 @@ impl WeightSums {
         });
     }
 
-    fn spread_gradients(&self, geometry: &Geometry, boards: Range<usize>, dz: Rows<'_>, out: &mut [f32], step: usize) {
+    fn spread_gradients(&self, geometry: &Geometry, boards: Range<usize>, dz: Rows<'_>, out: &mut Matrices<'_>) {
         let (squares, tiles) = (geometry.squares(), geometry.tiles());
         assert!(self.outputs <= dz.stride);
         assert!(dz.data.len() >= (boards.end * squares - 1) * dz.stride + self.outputs);
-        assert!(out.len() >= (POINTS - 1) * step + boards.len() * tiles.len() * self.width);
+        assert!(out.data.len() >= (POINTS - 1) * out.step + boards.len() * tiles.len() * self.width);
         for board in boards {
             let base = board * squares * dz.stride;
             for (t, tile) in tiles.iter().enumerate() {
@@ -99,8 +101,8 @@ impl WeightSums {
                 // SAFETY: the slices were checked above: a square is on its board, and a tile's row is one of `out`;
                 // for the instructions see `add`.
                 unsafe {
-                    let out = out.as_mut_ptr().add((board * tiles.len() + t) * self.width);
-                    (transforms(self.isa).gradient)(&rows, self.outputs, out, step);
+                    let to = out.data.as_mut_ptr().add((board * tiles.len() + t) * self.width);
+                    (transforms(self.isa).gradient)(&rows, self.outputs, to, out.step);
                 }
             }
         }
