@@ -72,9 +72,6 @@ impl Scores {
     }
 }
 
-/// The longest pause before an answer is looked for.
-const LONGEST_NAP: Duration = Duration::from_millis(10);
-
 /// A running engine. Dropping it sends `quit`, kills the process if that does not help, and reaps it.
 pub struct Engine {
     process: Process,
@@ -86,8 +83,6 @@ pub struct Engine {
     /// A `go` whose `bestmove` has not been seen.
     searching: bool,
     command: String,
-    /// The time that answers have taken lately, at the least.
-    pace: Duration,
 }
 
 impl Engine {
@@ -118,8 +113,8 @@ impl Engine {
         };
         let castling = CastlingMode::from_chess960(spec.options.iter().any(chess960));
         let (path, deadlines) = (spec.path.clone(), spec.deadlines);
-        let (searching, command, pace) = (false, commands, Duration::ZERO);
-        let mut engine = Engine { process, path, name, options, castling, deadlines, searching, command, pace };
+        let mut engine =
+            Engine { process, path, name, options, castling, deadlines, searching: false, command: commands };
         engine.ready()?;
         Ok(engine)
     }
@@ -181,9 +176,6 @@ impl Engine {
         let began = Instant::now();
         self.process.send(&self.command, Phase::BestMove)?;
         self.searching = true;
-        // An engine writes a line for every depth, and half of them in the first half of its time, when no answer has
-        // come lately. To be woken for each costs a core that the engine could use: 2 % of a move of two milliseconds.
-        std::thread::sleep((self.pace / 2).min(LONGEST_NAP));
         let mut scores = Scores::default();
         let text = self.process.wait(Phase::BestMove, limit.time() + self.deadlines.answer, |line| {
             match line {
@@ -195,8 +187,6 @@ impl Engine {
         })?;
         self.searching = false;
         let (time, margin) = (began.elapsed(), self.deadlines.margin);
-        // A fast answer counts at once, slow ones by and by.
-        self.pace = time.min(self.pace + time / 16);
         if matches!(limit, Limit::MoveTime(allowed) if time > allowed + margin) {
             return Err(EngineError::Late { path: self.path.clone(), limit, taken: time, margin });
         }
