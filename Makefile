@@ -15,7 +15,7 @@ CARGO_FLAGS := --release $(if $(FEATURES),--features $(FEATURES))
 ARGS     = --config $(CONFIG) $(if $(GAMES),--set $@.games=$(GAMES)) $(foreach s,$(SET),--set $(s))
 PATH    := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup build demo test corpus pretrain selfplay train gate refine eval stats report bench clean
+.PHONY: help setup build demo test corpus pretrain selfplay relabel train gate refine eval stats report play bench clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -42,13 +42,16 @@ pretrain: build ## a network from the corpus       -> data/PROFILE/pretrain
 selfplay: build ## games of the next iteration     -> data/PROFILE/refine/iter_NNNN/selfplay
 	@$(BIN)/selfplay $(ARGS)
 
+relabel: build ## the teacher's answers to them   -> data/PROFILE/refine/iter_NNNN/relabel
+	@$(BIN)/relabel $(ARGS)
+
 train: build ## its candidate                   -> data/PROFILE/refine/iter_NNNN/train
 	@$(BIN)/train $(ARGS)
 
 gate: build ## candidate against best          -> data/PROFILE/refine/iter_NNNN/gate
 	@$(BIN)/gate $(ARGS)
 
-refine: build ## selfplay, train, gate to the last iteration
+refine: build ## selfplay, relabel (if enabled), train, gate to the last iteration
 	@$(BIN)/refine $(ARGS)
 
 eval: build ## the best network against the engine -> data/PROFILE/eval
@@ -59,6 +62,10 @@ stats: build ## tables about the corpus
 
 report: build ## corpus, losses and match of a profile on one page
 	@$(BIN)/report $(ARGS)
+
+# NETWORK=data/cpu/pretrain plays another checkpoint folder than data/reference.
+play: build ## the network as a UCI engine, for a chess program or by hand
+	@$(BIN)/tabiya $(if $(NETWORK),--network $(NETWORK))
 
 # ONLY=network,search runs some sections, RESUME=1 goes on where a run was stopped, QUICK=1 only tries everything out.
 bench: build ## speed beside PyTorch, onnxruntime and python-chess -> docs/benchmarks.md

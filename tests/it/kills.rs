@@ -7,7 +7,7 @@ use games::Rng;
 use crate::run_dir::{RunDir, finish, signal, small_profile};
 
 /// Starts a job, kills it after a random time, ten times over; then lets it finish.
-fn disturbed(run: &RunDir, job: &str, args: &[&str], longest: u64, seed: u64) {
+pub(crate) fn disturbed(run: &RunDir, job: &str, args: &[&str], longest: u64, seed: u64) {
     let mut rng = Rng::new(seed);
     for _ in 0..10 {
         let child = run.start(job, args);
@@ -19,7 +19,7 @@ fn disturbed(run: &RunDir, job: &str, args: &[&str], longest: u64, seed: u64) {
 }
 
 /// Every record of a dataset has its own id, and their number is the manifest's.
-fn assert_whole(run: &RunDir, dataset: &str, games: usize) {
+pub(crate) fn assert_whole(run: &RunDir, dataset: &str, games: usize) {
     let data = dataset::Dataset::open(&[run.path(dataset)], dataset::OnBad::Stop).unwrap();
     let mut ids = Vec::new();
     for i in 0..data.shards().len() {

@@ -8,6 +8,8 @@ mod chess_cases;
 mod kills;
 mod real_engine;
 mod recipes;
+mod relabel;
 mod run_dir;
 mod shards;
 mod small_games;
+mod uci_player;

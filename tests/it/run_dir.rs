@@ -98,6 +98,7 @@ pub(crate) fn job_path(job: &str) -> PathBuf {
         "corpus" => env!("CARGO_BIN_EXE_corpus"),
         "pretrain" => env!("CARGO_BIN_EXE_pretrain"),
         "selfplay" => env!("CARGO_BIN_EXE_selfplay"),
+        "relabel" => env!("CARGO_BIN_EXE_relabel"),
         "train" => env!("CARGO_BIN_EXE_train"),
         "gate" => env!("CARGO_BIN_EXE_gate"),
         "refine" => env!("CARGO_BIN_EXE_refine"),

@@ -25,6 +25,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod cache;
 mod client;
 mod config;
@@ -47,6 +48,7 @@ mod workers;
 #[cfg(test)]
 mod testing;
 
+pub use analysis::RankedMove;
 pub use client::Client;
 pub use config::{PlayoutCap, SearchConfig, ServiceConfig};
 pub use drive::{Driver, drive};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use games::{MoverValue, Packed};
-use nn::{Executor, Model};
+use nn::{Executor, Model, NnError, Outputs};
 
 use crate::cache::Cache;
 use crate::{Evaluator, Request, SearchError, legal_softmax};
@@ -38,9 +38,10 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// A network's executor and a cache of its answers. One thread uses one evaluator.
+/// A network's executors and a cache of its answers. One thread uses one evaluator.
 pub struct NetworkEvaluator {
-    executor: Executor,
+    /// Each takes a share of a batch; one is the usual number.
+    executors: Vec<Executor>,
     max_batch: usize,
     actions: usize,
     cache: Cache,
@@ -57,9 +58,15 @@ impl NetworkEvaluator {
     /// An evaluator that asks `model` about at most `max_batch` positions at once and remembers about
     /// `cache_entries` answers (200 bytes each; 0 for none). The answers do not depend on either number.
     pub fn new(model: &Model, max_batch: usize, cache_entries: usize) -> Self {
+        NetworkEvaluator::with_threads(model, 1, max_batch, cache_entries)
+    }
+
+    /// An evaluator that shares a batch out among `threads` threads, each of which asks about at most `max_batch`
+    /// positions at once: for a search that has the machine to itself. The answers are the same.
+    pub fn with_threads(model: &Model, threads: usize, max_batch: usize, cache_entries: usize) -> Self {
         let max_batch = max_batch.max(1);
         NetworkEvaluator {
-            executor: model.executor(max_batch),
+            executors: (0..threads.max(1)).map(|_| model.executor(max_batch)).collect(),
             max_batch,
             actions: model.architecture().shape().actions(),
             cache: Cache::new(cache_entries),
@@ -113,25 +120,53 @@ impl Evaluator for NetworkEvaluator {
     fn evaluate(&mut self, requests: &mut [Request]) -> Result<(), SearchError> {
         self.look_up(requests)?;
         let mut wanted = self.wanted.iter().peekable();
-        for (chunk, inputs) in self.unique.chunks(self.max_batch).enumerate() {
-            let first = chunk * self.max_batch;
-            let outputs = self.executor.evaluate(inputs)?;
-            let actions = self.actions;
-            while let Some(&(i, place)) = wanted.next_if(|(_, place)| *place < first + inputs.len()) {
-                let request = &mut requests[i];
-                let row = place - first;
-                let logits = &outputs.policy[row * actions..(row + 1) * actions];
-                legal_softmax(logits, &request.legal, &mut request.priors)?;
-                let value = outputs.value[row];
-                if !value.is_finite() {
-                    return Err(SearchError::NotFinite { what: "a value that is not a number" });
+        let actions = self.actions;
+        let share = self.unique.len().div_ceil(self.executors.len()).clamp(1, self.max_batch);
+        let mut first = 0;
+        for inputs in self.unique.chunks(share * self.executors.len()) {
+            for outputs in evaluate_side_by_side(&mut self.executors, inputs, share) {
+                let outputs = outputs?;
+                let rows = outputs.value.len();
+                while let Some(&(i, place)) = wanted.next_if(|(_, place)| *place < first + rows) {
+                    let request = &mut requests[i];
+                    let row = place - first;
+                    let logits = &outputs.policy[row * actions..(row + 1) * actions];
+                    legal_softmax(logits, &request.legal, &mut request.priors)?;
+                    let value = outputs.value[row];
+                    if !value.is_finite() {
+                        return Err(SearchError::NotFinite { what: "a value that is not a number" });
+                    }
+                    request.value = MoverValue(value);
+                    self.cache.put(self.keys[place], &request.priors, request.value);
                 }
-                request.value = MoverValue(value);
-                self.cache.put(self.keys[place], &request.priors, request.value);
+                first += rows;
             }
         }
         Ok(())
     }
+}
+
+/// Evaluates consecutive parts of `share` positions, each by an executor of its own; there are enough of them.
+fn evaluate_side_by_side<'a>(
+    executors: &'a mut [Executor],
+    inputs: &[Packed],
+    share: usize,
+) -> Vec<Result<Outputs<'a>, NnError>> {
+    let mut parts = executors.iter_mut().zip(inputs.chunks(share));
+    let Some((own, first)) = parts.next() else { return Vec::new() };
+    if first.len() == inputs.len() {
+        return vec![own.evaluate(first)];
+    }
+    let mut others: Vec<Option<Result<Outputs<'a>, NnError>>> = Vec::new();
+    others.resize_with(inputs.len().div_ceil(share) - 1, || None);
+    // Rayon's threads are awake already where starting new ones would take as long as a small network.
+    let own = rayon::in_place_scope(|scope| {
+        for ((executor, part), slot) in parts.zip(&mut others) {
+            scope.spawn(move |_| *slot = Some(executor.evaluate(part)));
+        }
+        own.evaluate(first)
+    });
+    std::iter::once(own).chain(others.into_iter().flatten()).collect()
 }
 
 #[cfg(test)]
@@ -178,6 +213,10 @@ mod tests {
         assert!(first.duplicates >= 12 && first.cached == 0, "{first:?}");
         assert_eq!(answers(&mut joint, requests(60)), expected);
         assert_eq!(joint.stats().cached, 60, "now all are known");
+        for (threads, batch) in [(3, 4), (2, 64), (64, 1)] {
+            let mut shared = NetworkEvaluator::with_threads(&model, threads, batch, 0);
+            assert_eq!(answers(&mut shared, requests(60)), expected, "{threads} threads");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct RootReport {
 }
 
 /// Orders moves by how good they are to play.
-fn compare(a: &Edge, b: &Edge, solve: bool) -> Ordering {
+pub(crate) fn compare(a: &Edge, b: &Edge, solve: bool) -> Ordering {
     let rank = |e: &Edge| if solve { e.proof.rank() } else { 0 };
     rank(a).cmp(&rank(b)).then(a.visits.cmp(&b.visits)).then(a.prior.total_cmp(&b.prior))
 }
@@ -76,7 +76,8 @@ impl<G: Game> Search<G> {
         Ok(self.rng.weighted(&weights).map_or(report.best, |i| report.visits[i].0))
     }
 
-    fn best_edge(&self, node: u32) -> Option<(Move, Edge)> {
+    /// The move to play in a position of the tree.
+    pub(crate) fn best_edge(&self, node: u32) -> Option<(Move, Edge)> {
         // Of the untried moves only the likeliest can be it.
         let edges = self.tree.tried(node).iter().copied().chain(self.tree.likeliest_untried(node));
         let best = edges.max_by(|a, b| compare(a, b, self.config.solve).then(b.index.cmp(&a.index)))?;

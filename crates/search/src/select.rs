@@ -12,6 +12,8 @@ pub(crate) struct Rules {
     pub(crate) solve: bool,
     /// KataGo's factor at the root of a full search, else 0.
     pub(crate) forced_playouts: f32,
+    /// Moves that are tried before one is tried twice.
+    pub(crate) breadth: usize,
 }
 
 /// The exploration term without its prior: PUCT of Silver et al. (2017).
@@ -30,6 +32,11 @@ impl Tree {
         let (mut best, mut best_score) = (usize::MAX, f32::NEG_INFINITY);
         let mut prior_tried = 0.0;
         let tried = self.tried(node);
+        if tried.len() < rules.breadth
+            && let Some((fresh, _)) = place.fresh()
+        {
+            return self.first_step(node, fresh);
+        }
         for (at, edge) in tried.iter().enumerate() {
             let n = edge.visits + u32::from(edge.in_flight);
             prior_tried += edge.prior;
@@ -84,7 +91,7 @@ mod tests {
     use crate::tree::{ROOT, Tree};
 
     const RULES: Rules =
-        Rules { c_puct: 1.0, fpu_reduction: 0.5, virtual_loss: 1.0, solve: true, forced_playouts: 0.0 };
+        Rules { c_puct: 1.0, fpu_reduction: 0.5, virtual_loss: 1.0, solve: true, forced_playouts: 0.0, breadth: 1 };
 
     fn tree(priors: &[f32], value: f32) -> Tree {
         let mut tree = Tree::default();

@@ -48,6 +48,10 @@ pub struct Search<G: Game> {
     noise_allowed: bool,
     full: bool,
     uniform_priors: u64,
+    /// Lines that the root is kept wide for (see [`Search::set_breadth`]).
+    pub(crate) breadth: usize,
+    /// Plies of the longest path so far.
+    pub(crate) deepest: usize,
 }
 
 impl<G: Game> Search<G> {
@@ -70,6 +74,8 @@ impl<G: Game> Search<G> {
             noise_allowed: true,
             full: true,
             uniform_priors: 0,
+            breadth: 1,
+            deepest: 0,
         };
         search.plant();
         search.begin();
@@ -228,6 +234,7 @@ impl<G: Game> Search<G> {
 
     /// Decides what kind of search the new root gets.
     fn begin(&mut self) {
+        self.deepest = 0;
         self.full = match self.config.playout_cap {
             Some(cap) => self.rng.chance(f64::from(cap.full)),
             None => true,
@@ -265,8 +272,9 @@ impl<G: Game> Search<G> {
             c_puct: self.config.c_puct,
             fpu_reduction: if root && self.noisy() { 0.0 } else { self.config.fpu_reduction },
             virtual_loss: self.config.virtual_loss,
-            solve: self.config.solve,
+            solve: self.config.solve && !(root && self.breadth > 1),
             forced_playouts: if root && self.full { self.config.forced_playouts } else { 0.0 },
+            breadth: if root { self.breadth } else { 0 },
         }
     }
 
@@ -301,6 +309,7 @@ impl<G: Game> Search<G> {
         for &step in &self.path {
             self.scratch.play(self.tree.move_of(step));
         }
+        self.deepest = self.deepest.max(self.path.len());
         let outcome = self.scratch.generate(&mut self.moves);
         let value = match outcome {
             Outcome::Decided { result, .. } => WhiteValue::from(result).mover(self.scratch.turn().other()),

@@ -140,7 +140,8 @@ impl<'a> Candidate<'a> {
             targets: TargetSpec {
                 value_lambda: config.value_lambda,
                 score_scale: profile.pretrain.score_scale,
-                policy: PolicyTarget::Visits,
+                // One target for all sources: the teacher's move, or visits where a game has them.
+                policy: if profile.relabel.enabled { PolicyTarget::Best } else { PolicyTarget::Visits },
             },
             split: Split::default(),
             drop_duplicates: false,

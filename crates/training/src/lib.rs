@@ -6,12 +6,14 @@
 
 mod candidate;
 mod course;
+mod engines;
 mod evaluate;
 mod gate;
 mod matches;
 mod production;
 mod profile;
 mod refine;
+mod relabel;
 mod report;
 mod selfplay;
 mod stages;
@@ -24,7 +26,7 @@ pub use gate::{Verdict, judge};
 pub use production::{Production, Tally};
 pub use profile::{
     Adjudicate, CorpusConfig, EngineConfig, EvalConfig, GateConfig, Layout, Mistakes, OnBadShard, OnReject, Plies,
-    PretrainConfig, Profile, RefineConfig, SelfplayConfig, SettingError, TrainConfig,
+    PretrainConfig, Profile, RefineConfig, RelabelConfig, SelfplayConfig, SettingError, TrainConfig,
 };
 pub use refine::{RefineReport, Step, refine};
 pub use report::run_report;

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dataset::{Dataset, DatasetError, GameRecord, Journal, Meta, OnBad};
 use games::GameResult;
 use pipeline::{Stage, Store};
+use serde_json::{Value, json};
 
 /// How the games of a run ended.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +42,8 @@ impl Tally {
 pub struct Production {
     store: Store,
     meta: Meta,
+    /// What the sidecars say about the writer beside what they always say.
+    note: Value,
     inner: Mutex<Inner>,
     total: u64,
 }
@@ -76,6 +79,21 @@ impl Production {
         games_per_shard: u64,
         shards: Option<Range<u32>>,
     ) -> Result<Self, DatasetError> {
+        Production::open_noting(stage, meta, games, games_per_shard, shards, json!({}))
+    }
+
+    /// As [`Production::open`], with an object `note` of what the shards' sidecars should say too.
+    ///
+    /// # Errors
+    /// As [`Production::open`].
+    pub fn open_noting(
+        stage: &Stage,
+        meta: Meta,
+        games: u64,
+        games_per_shard: u64,
+        shards: Option<Range<u32>>,
+        note: Value,
+    ) -> Result<Self, DatasetError> {
         let last = games.div_ceil(games_per_shard) as u32;
         let shards = shards.map_or(0..last, |r| r.start.min(last)..r.end.min(last));
         let (store, dir) = (stage.store(), stage.dir());
@@ -105,7 +123,7 @@ impl Production {
             inner.queue.extend(ids.filter(|id| !records.contains_key(id)));
             inner.open.insert(shard, OpenShard { journal, records, expected, resumed: Vec::new() });
         }
-        let production = Production { store: store.clone(), meta, inner: Mutex::new(inner), total };
+        let production = Production { store: store.clone(), meta, note, inner: Mutex::new(inner), total };
         production.close_full_shards()?;
         Ok(production)
     }
@@ -169,10 +187,10 @@ impl Production {
 
     fn close(&self, shard: u32, open: OpenShard) -> Result<(), DatasetError> {
         let records: Vec<GameRecord> = open.records.into_values().collect();
-        let note = match open.resumed.is_empty() {
-            true => serde_json::json!({}),
-            false => serde_json::json!({ "resumed_games": open.resumed }),
-        };
+        let mut note = self.note.clone();
+        if !open.resumed.is_empty() {
+            note["resumed_games"] = json!(open.resumed);
+        }
         dataset::write_shard_as(&self.store, shard, &records, &self.meta, &note)?;
         open.journal.remove()
     }

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use dataset::TargetSpec;
+use games::Game;
 use nn::{Architecture, NetConfig};
 use search::SearchConfig;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,9 @@ pub struct Profile {
     /// Games of the best network against itself.
     #[serde(default)]
     pub selfplay: SelfplayConfig,
+    /// The teacher's answers to the positions of self-play.
+    #[serde(default)]
+    pub relabel: RelabelConfig,
     /// Training on self-play and corpus.
     #[serde(default)]
     pub train: TrainConfig,
@@ -343,6 +347,19 @@ impl Default for SelfplayConfig {
     }
 }
 
+/// The `relabel` step of an iteration.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RelabelConfig {
+    /// Whether the teacher is asked for its move and score wherever self-play got to, and training learns these in place
+    /// of the search's visits and values.
+    pub enabled: bool,
+    /// The teacher's limit a move; the corpus' if absent.
+    pub limit: Option<Limit>,
+    /// Engine processes; 0 is one per core.
+    pub workers: usize,
+}
+
 /// The `train` step of an iteration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -511,6 +528,9 @@ impl Profile {
         if self.corpus.games_per_shard == 0 || self.selfplay.games_per_shard == 0 {
             return refuse("games_per_shard", "0".to_owned(), "a shard holds at least one game");
         }
+        if self.relabel.enabled && self.game != games::Chess::NAME {
+            return refuse("relabel.enabled", "true".to_owned(), "only chess has a teacher to ask");
+        }
         if self.net.blocks == 0 || self.net.channels == 0 {
             return refuse(
                 "net",
@@ -591,7 +611,7 @@ impl Layout {
     pub fn pretrain(&self) -> PathBuf {
         self.root.join("pretrain")
     }
-    /// One step (`selfplay`, `train`, `gate`, `eval`) of an iteration, counted from 1.
+    /// One step (`selfplay`, `relabel`, `train`, `gate`, `eval`) of an iteration, counted from 1.
     pub fn iteration(&self, iteration: u32, step: &str) -> PathBuf {
         self.root.join("refine").join(format!("iter_{iteration:04}")).join(step)
     }

@@ -1,4 +1,4 @@
-//! The refinement loop: self-play, training, gate, and which network is the best.
+//! The refinement loop: self-play, the teacher's answers to it if wanted, training, gate, and which network is the best.
 //!
 //! Nothing but the stamps on disk says how far the loop is and which network is best: both follow from reading the
 //! iterations in order, so a kill cannot leave them wrong.
@@ -11,17 +11,20 @@ use pipeline::{Stage, StageSpec, Stamp, Stop};
 
 use crate::candidate::Candidate;
 use crate::course;
-use crate::profile::{Layout, OnReject, Profile};
+use crate::engines::Teacher;
+use crate::profile::{Layout, OnReject, Profile, SettingError};
 use crate::selfplay::SelfplayReport;
 use crate::stages::{NetworkRef, Stages, fingerprint, finished, is_done, locked_stage, required};
 use crate::window::Window;
-use crate::{Error, Result, evaluate, gate, selfplay};
+use crate::{Error, Result, evaluate, gate, relabel, selfplay};
 
-/// One of the three executables of an iteration.
+/// One of the executables of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Games of the best network.
     Selfplay,
+    /// The teacher's answers to them, if `relabel.enabled`.
+    Relabel,
     /// A candidate.
     Train,
     /// The match between them.
@@ -52,10 +55,17 @@ impl std::fmt::Display for RefineReport {
 /// A missing earlier stage, whatever a step fails with, or a stop request.
 pub fn refine<G: Game>(profile: &Profile, layout: &Layout, only: Option<Step>, stop: &Stop) -> Result<RefineReport> {
     let stages = Stages { profile, layout, stop };
+    if only == Some(Step::Relabel) && !profile.relabel.enabled {
+        let (key, reason) = ("relabel.enabled", "set it to true to train on the teacher's answers to self-play");
+        return Err(SettingError { key, value: "false".to_owned(), reason }.into());
+    }
     let mut place = Place { best: initial::<G>(stages)?, start: None };
+    // Only asked who it is: the stamps name it. Workers start their own.
+    let teacher = if profile.relabel.enabled { Some(Teacher::start(&profile.engine, stop)?.0) } else { None };
     let mut report = RefineReport { best: place.best.dir.clone(), ..RefineReport::default() };
     for iteration in 1..=profile.refine.num_iterations {
-        let done = Iteration { stages, number: iteration, only }.run::<G>(&mut place, &mut report)?;
+        let done = Iteration { stages, number: iteration, only, teacher: teacher.as_ref() }
+            .run::<G>(&mut place, &mut report)?;
         report.best.clone_from(&place.best.dir);
         if !done {
             return Ok(report);
@@ -92,6 +102,8 @@ struct Iteration<'a> {
     stages: Stages<'a>,
     number: u32,
     only: Option<Step>,
+    /// Who relabels self-play, if anybody.
+    teacher: Option<&'a Teacher>,
 }
 
 impl Iteration<'_> {
@@ -112,7 +124,16 @@ impl Iteration<'_> {
             return Ok(go_on);
         }
 
-        let window = Window::ending_at(layout, i, stages.profile.train.replay_window)?;
+        if let Some(teacher) = self.teacher {
+            let played = required(layout.iteration(i, "selfplay"), "self-play", "selfplay")?;
+            let spec = relabel::spec(stages, i, teacher, &played);
+            let run = |stage: &Stage| relabel::relabel(stages, stage, i, teacher, &played);
+            if let Some(go_on) = self.step(Step::Relabel, spec, report, run)? {
+                return Ok(go_on);
+            }
+        }
+
+        let window = Window::ending_at(layout, i, stages.profile.train.replay_window, self.teacher.is_some())?;
         let start = place.start.clone().unwrap_or_else(|| place.best.clone());
         let plan = Candidate::new(stages, i, window, start)?;
         let ran = self.step(Step::Train, plan.spec::<G>(), report, |stage| plan.run::<G>(stage))?;

@@ -51,6 +51,9 @@ pub fn run_report(profile: &Profile, layout: &Layout) -> Result<String> {
                 number(&s["simulations_per_second"])
             )
         })?;
+        page.stage(&format!("iteration {i}: relabel"), &layout.iteration(i, "relabel"), |s| {
+            format!("{} positions, {:.1} % teacher's moves", s["positions"], 100.0 * number(&s["agreement"]))
+        })?;
         page.stage(&format!("iteration {i}: train"), &layout.iteration(i, "train"), |s| match s["skipped"].as_str() {
             Some(why) => format!("skipped: {why}"),
             None => format!(

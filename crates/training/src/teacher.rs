@@ -3,14 +3,14 @@
 //! Each game is a function of its id: its opening, how many random plies it begins with, and which plies are
 //! deliberate mistakes, so that positions after mistakes are in the data with the teacher's answer to them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dataset::{Dataset, GameRecord, Meta, OnBad};
 use games::{Chess, Color, Game, GameResult, Line, Move, Outcome, Rng, Termination};
-use pipeline::{Progress, Stop};
-use uci::{EngineError, EngineSpec, Limit, Supervised};
+use pipeline::Stop;
+use uci::{EngineError, EngineSpec, Supervised};
 
+use crate::engines::{Crew, Teacher};
 use crate::production::Production;
 use crate::profile::{CorpusConfig, EngineConfig, Layout, Profile, content};
 use crate::stages::{Stages, locked_stage, required};
@@ -87,16 +87,13 @@ pub fn corpus(
     if profile.game != Chess::NAME {
         return Err(Error::NoTeacher(profile.game.clone()));
     }
-    let spec = teacher_spec(&profile.engine, stop)?;
-    let mut first = Supervised::new(spec.clone());
-    let engine_name = first.engine()?.name().to_owned();
-    let options: Vec<String> = spec.options.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    let teacher = format!("{engine_name} {}", config.limit);
+    let (engine, first) = Teacher::start(&profile.engine, stop)?;
+    let teacher = engine.at(config.limit);
     let settings = serde_json::json!({
         "seed": profile.seed,
         "corpus": content(config, &["games", "workers", "max_duplicates"]),
         "book": book_hash(&config.book)?,
-        "engine": format!("{engine_name} {}", options.join(" ")),
+        "engine": engine.identity(),
     });
     let stages = Stages { profile, layout, stop };
     let mut plan = stages.spec("corpus", layout.corpus(), settings.clone(), Default::default());
@@ -105,20 +102,23 @@ pub fn corpus(
         let stamp = required(layout.corpus(), "the corpus", "corpus")?;
         return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("corpus"));
     };
-    let reproducible = !matches!(config.limit, Limit::MoveTime(_))
-        && !profile.engine.options.keys().any(|k| k.contains("Elo") || k.contains("Skill") || k.contains("Limit"));
     let meta = Meta {
         dataset: "corpus".to_owned(),
         settings,
         seed: profile.seed,
         engine: Some(teacher.clone()),
-        reproducible,
+        reproducible: engine.is_reproducible(config.limit),
     };
     let production = Production::open(&stage, meta, config.games, config.games_per_shard, range.clone())?;
     let book = if config.book.is_empty() { Vec::new() } else { dataset::book::read_openings(config.book.as_ref())? };
     let started = Instant::now();
-    let writer = Writer { config, seed: profile.seed, teacher, book: &book, production: &production, stop };
-    writer.run(if config.workers > 0 { config.workers } else { profile.cores() }, &spec, first)?;
+    let crew = Crew { production: &production, stop };
+    let writer = Writer { config, seed: profile.seed, teacher, book: &book, crew };
+    let wanted = if config.workers > 0 { config.workers } else { profile.cores() };
+    let more = wanted.min(production.left() as usize).saturating_sub(1);
+    let mut engines = vec![first];
+    engines.extend((0..more).map(|_| Supervised::new(engine.spec.clone())));
+    crew.run("corpus", engines, |engine| production.next().map(|id| writer.game(id, engine)).transpose())?;
     let seconds = started.elapsed().as_secs_f64();
     let tally = production.tally();
     let report = report(layout, (tally.games > 0).then_some((tally.games, tally.positions, seconds)))?;
@@ -171,86 +171,15 @@ struct Writer<'a> {
     seed: u64,
     teacher: String,
     book: &'a [dataset::book::Opening],
-    production: &'a Production,
-    stop: &'a Stop,
+    crew: Crew<'a>,
 }
 
 impl Writer<'_> {
-    fn run(&self, workers: usize, spec: &EngineSpec, first: Supervised) -> Result<()> {
-        let (total, already) = self.production.totals();
-        let progress = Progress::new("corpus", Some(total));
-        let failed = AtomicBool::new(false);
-        let workers = workers.min(self.production.left() as usize).max(1);
-        let started = Instant::now();
-        let mut engines = vec![first];
-        engines.extend((1..workers).map(|_| Supervised::new(spec.clone())));
-        let outcome: Vec<Result<()>> = std::thread::scope(|scope| {
-            let handles: Vec<_> = engines
-                .into_iter()
-                .map(|engine| {
-                    let (progress, failed) = (&progress, &failed);
-                    scope.spawn(move || {
-                        let result = self.work(engine, failed, || {
-                            let tally = self.production.tally();
-                            let rate = tally.positions as f64 / started.elapsed().as_secs_f64();
-                            progress.set(already + tally.games, &format!("{rate:.0} positions/s"));
-                        });
-                        if result.is_err() {
-                            failed.store(true, Ordering::Relaxed);
-                        }
-                        result
-                    })
-                })
-                .collect();
-            handles.into_iter().map(|h| h.join().unwrap_or(Err(Error::Worker))).collect()
-        });
-        outcome.into_iter().collect::<Result<()>>()?;
-        progress.finish("done");
-        Ok(())
-    }
-
-    fn work(&self, mut engine: Supervised, failed: &AtomicBool, tick: impl Fn()) -> Result<()> {
-        while !failed.load(Ordering::Relaxed) {
-            self.stop.check()?;
-            let Some(id) = self.production.next() else { break };
-            let record = self.play_with_restarts(id, &mut engine)?;
-            engine.succeeded();
-            self.production.finished(record)?;
-            tick();
-        }
-        Ok(())
-    }
-
-    /// Plays a game although the engine may fail: once more from its id, so that it comes out as it would have
-    /// undisturbed, and if that fails too from where it stands, so that an engine that cannot live through a whole
-    /// game still gets to its end.
-    fn play_with_restarts(&self, id: u64, engine: &mut Supervised) -> Result<GameRecord> {
-        let mut failures = 0;
-        let mut game = self.begin(id);
-        loop {
-            let ply = game.line.moves().len();
-            let error = match engine.engine().and_then(|engine| self.play(&mut game, engine)) {
-                Ok((result, termination)) => return Ok(self.record(id, game, result, termination)),
-                Err(error) => error,
-            };
-            if error.is_interrupted() {
-                self.stop.check()?;
-                return Err(error.into());
-            }
-            failures += 1;
-            if failures == 1 {
-                pipeline::say!("warning: game {id}: {error}; the game is played again");
-                game = self.begin(id);
-            } else {
-                let stands = game.line.moves().len();
-                pipeline::say!("warning: game {id}: {error}; the game goes on from ply {stands}");
-                if stands > ply {
-                    engine.succeeded();
-                    self.production.resumed(id);
-                }
-            }
-            engine.failed(error)?;
-        }
+    fn game(&self, id: u64, engine: &mut Supervised) -> Result<GameRecord> {
+        let ply = |game: &Table| game.line.moves().len();
+        let (game, (result, termination)) =
+            self.crew.with_restarts(id, engine, || self.begin(id), ply, |game, engine| self.play(game, engine))?;
+        Ok(self.record(id, game, result, termination))
     }
 
     /// The opening of a game: from the book where there is one, then random plies; drawn again if it ends the game.

@@ -1,4 +1,4 @@
-//! The window of recent self-play that refinement trains on.
+//! The window of recent self-play that refinement trains on, as it was played or as the teacher relabelled it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::Result;
 use crate::profile::Layout;
 use crate::stages::{fingerprint, required};
 
-/// Folders of self-play, newest first, whose positions fill the window.
+/// Folders of games, newest first, whose positions fill the window.
 pub(crate) struct Window {
     pub(crate) dirs: Vec<PathBuf>,
     /// Positions in these folders, capped at the window's size.
@@ -19,17 +19,19 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The newest iterations up to `iteration` that hold `size` positions together.
-    pub(crate) fn ending_at(layout: &Layout, iteration: u32, size: u64) -> Result<Self> {
+    /// The newest iterations up to `iteration` that hold `size` positions together; `relabelled` takes the teacher's
+    /// answers to them.
+    pub(crate) fn ending_at(layout: &Layout, iteration: u32, size: u64, relabelled: bool) -> Result<Self> {
+        let (what, step) = if relabelled { ("relabelled self-play", "relabel") } else { ("self-play", "selfplay") };
         let mut window = Window { dirs: Vec::new(), positions: 0, new_positions: 0, inputs: BTreeMap::new() };
         for i in (1..=iteration).rev() {
             if window.positions >= size {
                 break;
             }
-            let dir = layout.iteration(i, "selfplay");
-            let stamp = required(dir.clone(), "self-play", "selfplay")?;
+            let dir = layout.iteration(i, step);
+            let stamp = required(dir.clone(), what, step)?;
             let positions = stamp.summary["positions"].as_u64().unwrap_or(0);
-            window.inputs.insert(format!("selfplay_{i:04}"), fingerprint(&stamp));
+            window.inputs.insert(format!("{step}_{i:04}"), fingerprint(&stamp));
             window.positions += positions;
             if i == iteration {
                 window.new_positions = positions;

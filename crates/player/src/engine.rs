@@ -1,0 +1,169 @@
+//! The engine between two searches: options, the position, and the loop over commands.
+
+use std::fmt;
+use std::io::{BufRead, Write};
+use std::path::Path;
+
+use games::{Chess, Game, Line};
+use pipeline::{Stop, error_chain};
+use shakmaty::CastlingMode;
+
+use crate::error::{LoadError, PlayError};
+use crate::inbox::{Event, Inbox};
+use crate::network::Network;
+use crate::options::{Effect, Options};
+use crate::protocol::{Command, shortened};
+use crate::think::Tree;
+
+/// Where a network is looked for if none is named.
+pub const DEFAULT_NETWORK: &str = "data/reference";
+
+/// Longest message that is sent, in characters.
+const LONGEST_MESSAGE: usize = 400;
+
+/// Plays until `quit`, the end of the input, or a signal to `stop`.
+///
+/// `network` is a checkpoint folder and is loaded at once; without one [`DEFAULT_NETWORK`] is loaded when it is needed,
+/// unless the option `NetworkFile` has named another by then.
+///
+/// # Errors
+/// [`PlayError`]: no network, a network that fails, streams that are gone. Wrong commands are answered with an `info
+/// string`.
+pub fn serve(
+    input: impl BufRead + Send + 'static,
+    output: impl Write,
+    network: Option<&Path>,
+    stop: &Stop,
+) -> Result<(), PlayError> {
+    let default = network.unwrap_or(Path::new(DEFAULT_NETWORK));
+    let options = Options::new(default);
+    let loaded = network.map(|_| Network::load(&options)).transpose()?;
+    let inbox = Inbox::new(input, stop.clone()).map_err(PlayError::Input)?;
+    let line = Line::new(Chess::start());
+    Engine { output, inbox, default, options, network: loaded, line, tree: None }.run()
+}
+
+/// The state between two commands.
+pub(crate) struct Engine<'a, W> {
+    output: W,
+    pub(crate) inbox: Inbox,
+    default: &'a Path,
+    pub(crate) options: Options,
+    pub(crate) network: Option<Network>,
+    /// The game so far, and the position to search.
+    pub(crate) line: Line<Chess>,
+    /// What the last search left.
+    pub(crate) tree: Option<Tree>,
+}
+
+impl<W: Write> Engine<'_, W> {
+    fn run(&mut self) -> Result<(), PlayError> {
+        self.announce_network()?;
+        loop {
+            let Event { command, at } = self.inbox.wait();
+            match command {
+                Command::Uci => self.introduce()?,
+                Command::IsReady => {
+                    self.load()?;
+                    self.say(format_args!("readyok"))?;
+                }
+                Command::NewGame => self.tree = None,
+                Command::SetOption { name, value } => self.set(&name, &value)?,
+                Command::Position { fen, moves } => match read_line(fen.as_deref(), &moves) {
+                    Ok(line) => self.line = line,
+                    Err(why) => self.remark(&format!("position: {why}; the position before it stays"))?,
+                },
+                Command::Go(go) => self.think(&go, at)?,
+                Command::Wrong(why) => self.remark(&why)?,
+                Command::Quit => return Ok(()),
+                Command::Stop | Command::PonderHit | Command::Unknown => {}
+            }
+        }
+    }
+
+    /// Says a line, or several.
+    pub(crate) fn say(&mut self, text: fmt::Arguments<'_>) -> Result<(), PlayError> {
+        // One write, so that no reader sees half a line.
+        let text = format!("{text}\n");
+        self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush()).map_err(PlayError::Output)
+    }
+
+    /// Says something for people.
+    pub(crate) fn remark(&mut self, text: &str) -> Result<(), PlayError> {
+        self.say(format_args!("info string {}", shortened(text, LONGEST_MESSAGE)))
+    }
+
+    /// The answer to `uci`.
+    pub(crate) fn introduce(&mut self) -> Result<(), PlayError> {
+        let options = Options::describe(self.default);
+        let version = env!("CARGO_PKG_VERSION");
+        self.say(format_args!("id name Tabiya {version}\nid author the Tabiya authors\n{options}uciok"))
+    }
+
+    /// How castling is written.
+    pub(crate) fn castling(&self) -> CastlingMode {
+        if self.options.chess960 { CastlingMode::Chess960 } else { CastlingMode::Standard }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), PlayError> {
+        match self.options.set(name, value) {
+            Ok(Effect::Nothing) => {}
+            Ok(Effect::Resize | Effect::Clear) => {
+                self.tree = None;
+                if let Some(network) = &mut self.network {
+                    network.resize(&self.options);
+                }
+            }
+            Err(why) => self.remark(&format!("setoption: {why}"))?,
+        }
+        Ok(())
+    }
+
+    /// Loads the network that the options name, if it is not there yet. One that cannot be loaded leaves the one
+    /// before in place.
+    pub(crate) fn load(&mut self) -> Result<(), PlayError> {
+        if self.network.as_ref().is_some_and(|n| n.folder == self.options.network) {
+            return Ok(());
+        }
+        match Network::load(&self.options) {
+            Ok(network) => {
+                self.network = Some(network);
+                self.tree = None;
+                self.announce_network()
+            }
+            Err(error) => self.keep_network(error),
+        }
+    }
+
+    /// Says which network plays, if there is one.
+    fn announce_network(&mut self) -> Result<(), PlayError> {
+        let Some(network) = &self.network else { return Ok(()) };
+        let (what, warning) = (network.describe(), network.warning.clone());
+        if let Some(warning) = warning {
+            self.remark(&format!("warning: {warning}"))?;
+        }
+        self.remark(&what)
+    }
+
+    fn keep_network(&mut self, error: LoadError) -> Result<(), PlayError> {
+        self.remark(&format!("error: {}", error_chain(&error)))?;
+        let Some(network) = &self.network else { return Err(error.into()) };
+        let kept = network.describe();
+        self.options.network.clone_from(&network.folder);
+        self.remark(&format!("going on with {kept}"))
+    }
+}
+
+/// The game of a `position` command.
+fn read_line(fen: Option<&str>, moves: &[String]) -> Result<Line<Chess>, String> {
+    let start = match fen {
+        None => Chess::start(),
+        Some(fen) => Chess::from_fen(fen).map_err(|e| e.to_string())?,
+    };
+    let mut line = Line::new(start);
+    for text in moves {
+        let m = line.state().parse_move(text).map_err(|e| e.to_string())?;
+        line.play(m);
+    }
+    Ok(line)
+}

@@ -1,0 +1,77 @@
+//! The network that plays, with everything that depends on it.
+
+use std::path::PathBuf;
+
+use games::{Chess, Game};
+use nn::{Checkpoint, Executor, Model, NnError, ValueHead};
+use pipeline::Store;
+use search::NetworkEvaluator;
+
+use crate::error::LoadError;
+use crate::options::{LEAVES_PER_THREAD, Options};
+
+/// Centipawns that correspond to 400 Elo, where the checkpoint does not say.
+const SCORE_SCALE: f64 = 400.0;
+
+/// A loaded network.
+pub(crate) struct Network {
+    pub(crate) folder: PathBuf,
+    /// Answers the search.
+    pub(crate) evaluator: NetworkEvaluator,
+    /// Centipawns that correspond to 400 Elo in the values that the network was taught.
+    pub(crate) score_scale: f32,
+    /// What is wrong with the checkpoint, though it can be used.
+    pub(crate) warning: Option<String>,
+    model: Model,
+    /// Says how likely a draw is, if the network can.
+    draws: Option<Executor>,
+}
+
+impl Network {
+    /// Loads the best network of the checkpoint folder that the options name.
+    pub(crate) fn load(options: &Options) -> Result<Self, LoadError> {
+        let folder = &options.network;
+        let unusable = |source: NnError| LoadError::Unusable { folder: folder.clone(), source: Box::new(source) };
+        if !folder.is_dir() {
+            return Err(LoadError::Absent(folder.clone()));
+        }
+        let store = Store::open_existing(folder).map_err(|e| unusable(e.into()))?;
+        let Some(checkpoint) = Checkpoint::find(&store).map_err(unusable)? else {
+            return Err(LoadError::Absent(folder.clone()));
+        };
+        checkpoint.expect_game(Chess::SHAPE).map_err(unusable)?;
+        let device = nn::select_device("cpu").map_err(unusable)?;
+        let network = checkpoint.best_network(&device).map_err(unusable)?;
+        let model = Model::from_network(&network).map_err(unusable)?;
+        let scale = checkpoint.info.config["pretrain"]["score_scale"].as_f64().filter(|s| *s > 0.0);
+        let draws = (model.architecture().value == ValueHead::Wdl).then(|| model.executor(1));
+        Ok(Network {
+            folder: folder.clone(),
+            evaluator: evaluator(&model, options),
+            score_scale: scale.unwrap_or(SCORE_SCALE) as f32,
+            warning: checkpoint.recovered,
+            model,
+            draws,
+        })
+    }
+
+    /// Makes evaluators of another size, which know nothing yet.
+    pub(crate) fn resize(&mut self, options: &Options) {
+        self.evaluator = evaluator(&self.model, options);
+    }
+
+    /// The probability of a draw, 0..1, if the network gives one.
+    pub(crate) fn draw(&mut self, position: &Chess) -> Option<f32> {
+        let outputs = self.draws.as_mut()?.evaluate(&[position.pack()]).ok()?;
+        outputs.wdl.map(|wdl| wdl[1])
+    }
+
+    /// What it is, for a message.
+    pub(crate) fn describe(&self) -> String {
+        format!("network {} from {}", self.model.architecture().id(), self.folder.display())
+    }
+}
+
+fn evaluator(model: &Model, options: &Options) -> NetworkEvaluator {
+    NetworkEvaluator::with_threads(model, options.threads, LEAVES_PER_THREAD as usize, options.evaluations())
+}

@@ -1,0 +1,287 @@
+//! What a chess program says to an engine, line by line.
+//!
+//! Parsing never fails: what is not a command of UCI is [`Command::Unknown`] and ignored, as the protocol wants it, and
+//! a command that cannot be followed is [`Command::Wrong`] with the reason, for an `info string`.
+
+/// Remarks on one line, at most.
+const MAX_REMARKS: usize = 4;
+
+/// A command.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Command {
+    Uci,
+    IsReady,
+    NewGame,
+    SetOption {
+        name: String,
+        value: String,
+    },
+    Position {
+        fen: Option<String>,
+        moves: Vec<String>,
+    },
+    Go(Box<Go>),
+    Stop,
+    PonderHit,
+    Quit,
+    /// A command that cannot be followed, and why.
+    Wrong(String),
+    /// No command that an engine has to know.
+    Unknown,
+}
+
+/// The limits of a `go`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Go {
+    /// What White and Black have left, in milliseconds. It may be negative: some programs let a flag hang.
+    pub(crate) time: [Option<i64>; 2],
+    /// What they get for each move, in milliseconds.
+    pub(crate) increment: [i64; 2],
+    /// Moves until the clock is filled up again.
+    pub(crate) moves_to_go: Option<u32>,
+    /// Milliseconds for this move.
+    pub(crate) movetime: Option<i64>,
+    /// Visits that the root's moves have together in the end.
+    pub(crate) nodes: Option<u32>,
+    /// Plies that the principal variation has in the end.
+    pub(crate) depth: Option<u32>,
+    /// No end before `stop`.
+    pub(crate) infinite: bool,
+    /// No end, and no clock, before `ponderhit` or `stop`.
+    pub(crate) ponder: bool,
+    /// The only moves to search at the root, if there are any here.
+    pub(crate) search_moves: Vec<String>,
+    /// What could not be followed.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// The words that begin another part of a `go`.
+const GO_WORDS: [&str; 12] = [
+    "searchmoves",
+    "ponder",
+    "wtime",
+    "btime",
+    "winc",
+    "binc",
+    "movestogo",
+    "depth",
+    "nodes",
+    "mate",
+    "movetime",
+    "infinite",
+];
+
+/// Reads a line.
+pub(crate) fn parse(line: &str) -> Command {
+    let line = line.trim();
+    let (word, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
+    match word {
+        "uci" => Command::Uci,
+        "isready" => Command::IsReady,
+        "ucinewgame" => Command::NewGame,
+        "setoption" => parse_option(rest),
+        "position" => parse_position(rest),
+        "go" => Command::Go(Box::new(parse_go(rest))),
+        "stop" => Command::Stop,
+        "ponderhit" => Command::PonderHit,
+        "quit" => Command::Quit,
+        _ => Command::Unknown,
+    }
+}
+
+/// `name <words> [value <anything>]`; neither name nor value is trimmed inside.
+fn parse_option(rest: &str) -> Command {
+    let text = rest.trim();
+    let Some(text) = text.strip_prefix("name").filter(|t| t.starts_with(|c: char| c.is_ascii_whitespace())) else {
+        return Command::Wrong("setoption: expected `setoption name NAME value VALUE`".to_owned());
+    };
+    let (name, value) = match text.find(" value ") {
+        Some(at) => (&text[..at], &text[at + " value ".len()..]),
+        None => (text.strip_suffix(" value").unwrap_or(text), ""),
+    };
+    Command::SetOption { name: name.trim().to_owned(), value: value.trim().to_owned() }
+}
+
+fn parse_position(rest: &str) -> Command {
+    let mut words = rest.split_ascii_whitespace();
+    let fen = match words.next() {
+        Some("startpos") => match words.next() {
+            None | Some("moves") => None,
+            Some(other) => {
+                return Command::Wrong(format!("position: expected `moves` after `startpos`, got {}", quoted(other)));
+            }
+        },
+        Some("fen") => Some(words.by_ref().take_while(|w| *w != "moves").collect::<Vec<_>>().join(" ")),
+        other => {
+            let got = other.map_or_else(|| "nothing".to_owned(), quoted);
+            return Command::Wrong(format!("position: expected `startpos` or `fen`, got {got}"));
+        }
+    };
+    Command::Position { fen, moves: words.map(str::to_owned).collect() }
+}
+
+fn parse_go(rest: &str) -> Go {
+    let mut go = Go::default();
+    let mut words = rest.split_ascii_whitespace().peekable();
+    while let Some(word) = words.next() {
+        match word {
+            "infinite" => go.infinite = true,
+            "ponder" => go.ponder = true,
+            "searchmoves" => {
+                while let Some(m) = words.next_if(|w| !GO_WORDS.contains(w)) {
+                    go.search_moves.push(m.to_owned());
+                }
+            }
+            _ if GO_WORDS.contains(&word) => match words.peek().and_then(|w| number(w)) {
+                Some(n) => {
+                    words.next();
+                    go.limit(word, n);
+                }
+                None => go.remark(format!("go: expected a number after `{word}`, the limit is ignored")),
+            },
+            // The protocol lets words be that an engine does not know.
+            _ => {}
+        }
+    }
+    go
+}
+
+impl Go {
+    fn remark(&mut self, text: String) {
+        if self.remarks.len() < MAX_REMARKS {
+            self.remarks.push(text);
+        }
+    }
+
+    fn limit(&mut self, word: &str, n: i64) {
+        let count = u32::try_from(n.max(0)).unwrap_or(u32::MAX);
+        match word {
+            "wtime" => self.time[0] = Some(n),
+            "btime" => self.time[1] = Some(n),
+            "winc" => self.increment[0] = n.max(0),
+            "binc" => self.increment[1] = n.max(0),
+            "movestogo" => self.moves_to_go = (count > 0).then_some(count),
+            "movetime" => self.movetime = Some(n),
+            "nodes" => self.nodes = Some(count.max(1)),
+            "depth" => self.depth = Some(count.max(1)),
+            _ => self.remark(format!("go: `{word}` is not a limit of this engine, it is ignored")),
+        }
+    }
+}
+
+/// A whole number; one that is too large is the largest.
+fn number(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let limit = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    Some(text.parse().unwrap_or(limit))
+}
+
+/// Foreign text in a message: in quotes, and not longer than a line.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("`{}`", shortened(text, 80))
+}
+
+/// At most `most` characters of a text, without control characters.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let mut short: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(most).is_some() {
+        short.push_str("...");
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, Go, parse};
+
+    fn go(text: &str) -> Go {
+        match parse(text) {
+            Command::Go(go) => *go,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn go_takes_its_limits_in_any_order() {
+        let clock = go("go  wtime 1000 btime -20 winc 5\tbinc 6 movestogo 40");
+        assert_eq!((clock.time, clock.increment, clock.moves_to_go), ([Some(1000), Some(-20)], [5, 6], Some(40)));
+        let moves = go("go searchmoves e2e4 d2d4 infinite");
+        assert_eq!(
+            (moves.search_moves.as_slice(), moves.infinite),
+            (&["e2e4".to_owned(), "d2d4".to_owned()][..], true)
+        );
+        assert_eq!(
+            go("go ponder nodes 5 depth 3 movetime 7"),
+            Go { ponder: true, nodes: Some(5), depth: Some(3), movetime: Some(7), ..Go::default() }
+        );
+        assert_eq!(go("go"), Go::default());
+    }
+
+    #[test]
+    fn limits_that_make_no_sense_are_left_out_and_said() {
+        assert_eq!(go("go movestogo 0").moves_to_go, None);
+        assert_eq!(go("go nodes 99999999999999999999999").nodes, Some(u32::MAX));
+        assert_eq!(go("go nodes -3").nodes, Some(1));
+        for text in ["go wtime", "go wtime soon", "go nodes infinite", "go depth 1.5", "go mate 3"] {
+            let go = go(text);
+            assert_eq!(go.remarks.len(), 1, "{text}");
+            assert!(go.time[0].is_none() && go.nodes.is_none() && go.depth.is_none(), "{text}");
+        }
+        assert!(go("go nodes infinite").infinite, "the next word keeps its meaning");
+        assert_eq!(go(&"go wtime x ".repeat(1000)).remarks.len(), 4);
+    }
+
+    #[test]
+    fn positions() {
+        let position = |fen: Option<&str>, moves: &[&str]| Command::Position {
+            fen: fen.map(str::to_owned),
+            moves: moves.iter().map(|m| (*m).to_owned()).collect(),
+        };
+        for (text, expected) in [
+            ("position startpos", position(None, &[])),
+            ("position startpos moves", position(None, &[])),
+            (" position  startpos moves e2e4  e7e5 ", position(None, &["e2e4", "e7e5"])),
+            (
+                "position fen 8/8/8/8/8/8/8/8 w - - 0 1 moves a1a2",
+                position(Some("8/8/8/8/8/8/8/8 w - - 0 1"), &["a1a2"]),
+            ),
+            ("position fen", position(Some(""), &[])),
+        ] {
+            assert_eq!(parse(text), expected, "{text}");
+        }
+        for text in ["position", "position e2e4", "position startpos e2e4"] {
+            assert!(matches!(parse(text), Command::Wrong(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn options() {
+        let option = |name: &str, value: &str| Command::SetOption { name: name.to_owned(), value: value.to_owned() };
+        for (text, expected) in [
+            ("setoption name Move Overhead value 100", option("Move Overhead", "100")),
+            ("setoption name NetworkFile value /a b/value  c", option("NetworkFile", "/a b/value  c")),
+            ("setoption name Clear Hash", option("Clear Hash", "")),
+            ("setoption name NetworkFile value", option("NetworkFile", "")),
+            ("setoption name NetworkFile value ", option("NetworkFile", "")),
+        ] {
+            assert_eq!(parse(text), expected, "{text}");
+        }
+        for text in ["setoption", "setoption Hash value 3", "setoption nameHash"] {
+            assert!(matches!(parse(text), Command::Wrong(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_unknown() {
+        for text in ["", "   ", "hello", "Go", "stopp", "debug on", "\u{0}", "\u{fffd}uci"] {
+            assert_eq!(parse(text), Command::Unknown, "{text:?}");
+        }
+        assert_eq!(
+            [parse("stop\r"), parse("\tquit now"), parse("ponderhit")],
+            [Command::Stop, Command::Quit, Command::PonderHit]
+        );
+    }
+}
