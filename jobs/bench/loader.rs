@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use dataset::{GameRecord, Loader, LoaderSpec, Meta};
 use games::{Chess, Game, GameResult, Move, Outcome, Rng, Termination};
-use nn::{BatchView, Trainer, TrainerConfig};
+use nn::{Trainer, TrainerConfig};
 use pipeline::{Stop, Store};
 use rayon::prelude::*;
 use tabiya::BoxError;
@@ -117,26 +117,18 @@ pub(crate) fn memory(
 ) -> Result<String, BoxError> {
     let mut trainer = Trainer::new(network(blocks, channels)?, TrainerConfig::default())?;
     let (start, mut first, mut spec) = (Instant::now(), 0.0, spec(folder, batch));
-    let mut loader = Loader::<Chess>::new(spec.clone())?;
+    let sources = spec.open()?;
+    let mut loader = Loader::<Chess>::over(&sources, spec.clone())?;
     while trainer.steps() < steps {
         let Some(batch) = loader.next()? else {
             if loader.counts().samples == 0 {
                 return Err(format!("{} holds no position", folder.display()).into());
             }
             spec.epoch += 1;
-            loader = Loader::new(spec.clone())?;
+            loader = Loader::over(&sources, spec.clone())?;
             continue;
         };
-        let view = BatchView {
-            rows: batch.rows,
-            planes: &batch.planes,
-            legal_offsets: &batch.legal_offsets,
-            legal: &batch.legal,
-            target: &batch.target,
-            value: &batch.value,
-            value_weight: &batch.value_weight,
-        };
-        trainer.step(&view, 1e-4)?;
+        trainer.step(&training::batch_view(&batch), 1e-4)?;
         if trainer.steps() == steps.min(100) {
             first = peak_mib()?;
         }

@@ -39,7 +39,7 @@ pub use model::{Evaluations, Executor, Model, Outputs};
 pub use network::{BatchStats, Kernels, Mode, Network};
 pub use optimizer::OptimizerConfig;
 pub use schedule::Schedule;
-pub use trainer::{EvalReport, StepReport, Trainer, TrainerConfig};
+pub use trainer::{EvalReport, StepReport, Trainer, TrainerConfig, Validator};
 pub use weights::{HostTensor, Weights};
 
 #[cfg(test)]

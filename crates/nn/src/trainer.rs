@@ -15,7 +15,7 @@ use crate::network::{Kernels, Network};
 use crate::optimizer::{AdamW, OptimizerConfig};
 use crate::weights::{HostTensor, Weights};
 use pass::Pass;
-pub use report::{EvalReport, StepReport};
+pub use report::{EvalReport, StepReport, Validator};
 
 /// Settings of a trainer.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -186,12 +186,12 @@ impl Trainer {
         Ok(())
     }
 
-    /// Losses and hits of the candidate (see [`Trainer::candidate_weights`]) on a batch, without training.
+    /// A validator of the candidate as it is now (see [`Trainer::candidate_weights`]).
     ///
     /// # Errors
-    /// [`NnError::Batch`] if the batch does not fit the network.
-    pub fn evaluate(&self, view: &BatchView<'_>) -> Result<EvalReport, NnError> {
-        if self.has_average() { self.candidate()?.evaluate(view) } else { self.network.evaluate(view) }
+    /// [`NnError::Candle`] if the weights cannot be copied.
+    pub fn validator(&self) -> Result<Validator, NnError> {
+        Validator::new(self.candidate()?)
     }
 }
 

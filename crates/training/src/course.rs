@@ -164,10 +164,10 @@ impl Course<'_> {
     /// Losses and accuracies over all batches of a loader.
     pub(crate) fn validate<G: Game>(&mut self, spec: LoaderSpec) -> Result<EvalReport> {
         let mut loader = Loader::<G>::over(&self.sources, spec)?;
-        let mut total = EvalReport::default();
+        let (validator, mut total) = (self.trainer.validator()?, EvalReport::default());
         while let Some(batch) = loader.next()? {
             self.stages.stop.check()?;
-            total.add(&self.trainer.evaluate(&view(&batch))?);
+            total.add(&validator.evaluate(&view(&batch))?);
         }
         Ok(total)
     }
@@ -188,7 +188,7 @@ pub(crate) fn warn(warnings: &[String]) {
 }
 
 /// A loader's batch as the network takes it.
-pub(crate) fn view(batch: &Batch) -> BatchView<'_> {
+pub fn view(batch: &Batch) -> BatchView<'_> {
     BatchView {
         rows: batch.rows,
         planes: &batch.planes,

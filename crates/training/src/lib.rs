@@ -21,6 +21,7 @@ mod supervised;
 mod teacher;
 mod window;
 
+pub use course::view as batch_view;
 pub use evaluate::{EvalReport, evaluate};
 pub use gate::{Verdict, judge};
 pub use production::{Production, Tally};

@@ -129,6 +129,52 @@ impl<const R: usize> Tiles<R> {
     }
 }
 
+/// Adds the products of R rows and `depth` rows of weights to the sums of a tile.
+///
+/// # Safety
+/// Each of `rows` must be valid for `depth` reads, `w` for `depth * columns` reads; the processor must have the
+/// instructions.
+#[inline(always)]
+unsafe fn accumulate<V: Vector, const R: usize, const N: usize>(
+    acc: &mut [[V; N]; R],
+    rows: [*const f32; R],
+    depth: usize,
+    mut w: *const f32,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        for k in 0..depth {
+            let mut b = [V::splat(0.0); N];
+            for v in 0..N {
+                b[v] = V::load(w.add(v * V::LANES));
+            }
+            for r in 0..R {
+                let a = V::splat(*rows[r].add(k));
+                for v in 0..N {
+                    acc[r][v] = a.fma(b[v], acc[r][v]);
+                }
+            }
+            w = w.add(N * V::LANES);
+        }
+    }
+}
+
+/// Writes the sums of a tile, its rows side by side.
+///
+/// # Safety
+/// `out` must be valid for `R * columns` writes; the processor must have the instructions.
+#[inline(always)]
+unsafe fn store<V: Vector, const R: usize, const N: usize>(acc: &[[V; N]; R], out: *mut f32) {
+    // SAFETY: passed on.
+    unsafe {
+        for r in 0..R {
+            for v in 0..N {
+                acc[r][v].store(out.add((r * N + v) * V::LANES));
+            }
+        }
+    }
+}
+
 /// See [`Product`].
 #[inline(always)]
 unsafe fn product<V: Vector, const R: usize, const N: usize>(
@@ -141,27 +187,9 @@ unsafe fn product<V: Vector, const R: usize, const N: usize>(
     unsafe {
         let mut acc = [[V::splat(0.0); N]; R];
         for (tap, rows) in taps {
-            let rows = *rows;
-            let mut w = weights.add(tap * depth * N * V::LANES);
-            for k in 0..depth {
-                let mut b = [V::splat(0.0); N];
-                for v in 0..N {
-                    b[v] = V::load(w.add(v * V::LANES));
-                }
-                for r in 0..R {
-                    let a = V::splat(*rows[r].add(k));
-                    for v in 0..N {
-                        acc[r][v] = a.fma(b[v], acc[r][v]);
-                    }
-                }
-                w = w.add(N * V::LANES);
-            }
+            accumulate(&mut acc, *rows, depth, weights.add(tap * depth * N * V::LANES));
         }
-        for r in 0..R {
-            for v in 0..N {
-                acc[r][v].store(out.add((r * N + v) * V::LANES));
-            }
-        }
+        store(&acc, out);
     }
 }
 
@@ -176,26 +204,13 @@ unsafe fn multiply<V: Vector, const R: usize, const N: usize>(
 ) {
     // SAFETY: the caller's promises, as written at `Multiply`.
     unsafe {
-        let mut acc = [[V::splat(0.0); N]; R];
-        let mut w = weights;
-        for k in 0..depth {
-            let mut b = [V::splat(0.0); N];
-            for v in 0..N {
-                b[v] = V::load(w.add(v * V::LANES));
-            }
-            for r in 0..R {
-                let a = V::splat(*rows.add(r * stride + k));
-                for v in 0..N {
-                    acc[r][v] = a.fma(b[v], acc[r][v]);
-                }
-            }
-            w = w.add(N * V::LANES);
-        }
+        let mut pointers = [rows; R];
         for r in 0..R {
-            for v in 0..N {
-                acc[r][v].store(out.add((r * N + v) * V::LANES));
-            }
+            pointers[r] = rows.add(r * stride);
         }
+        let mut acc = [[V::splat(0.0); N]; R];
+        accumulate(&mut acc, pointers, depth, weights);
+        store(&acc, out);
     }
 }
 

@@ -118,21 +118,40 @@ impl EvalReport {
     }
 }
 
-impl Network {
+/// A network that is judged on batch after batch: its weights are copied and packed once.
+pub struct Validator {
+    network: Network,
+    /// On the CPU.
+    model: Option<Model>,
+}
+
+impl Validator {
+    /// A validator of a network, which it takes over.
+    ///
+    /// # Errors
+    /// [`NnError::Candle`] if the weights cannot be copied.
+    pub fn new(network: Network) -> Result<Self, NnError> {
+        let model = match network.kernels() {
+            Kernels::Cpu => Some(Model::from_network(&network)?),
+            Kernels::Tensor => None,
+        };
+        Ok(Validator { network, model })
+    }
+
     /// Losses and hits of a batch, with the running statistics and no gradients.
     ///
     /// # Errors
     /// [`NnError::Batch`] if the batch does not fit the network.
     pub fn evaluate(&self, view: &BatchView<'_>) -> Result<EvalReport, NnError> {
-        view.check(self.architecture())?;
-        let (policy, value) = match self.kernels() {
-            Kernels::Cpu => Model::from_network(self)?.raw(view.planes)?,
-            Kernels::Tensor => {
-                let (policy, value) = self.forward(&self.input(view.planes)?, Mode::Eval)?;
+        view.check(self.network.architecture())?;
+        let (policy, value) = match &self.model {
+            Some(model) => model.raw(view.planes)?,
+            None => {
+                let (policy, value) = self.network.forward(&self.network.input(view.planes)?, Mode::Eval)?;
                 (policy.flatten_all()?.to_vec1()?, value.flatten_all()?.to_vec1()?)
             }
         };
-        let value = value_sums(&value, self.architecture().value, view);
+        let value = value_sums(&value, self.network.architecture().value, view);
         Ok(EvalReport::of(view.rows, policy_sums(&policy, view), value))
     }
 }

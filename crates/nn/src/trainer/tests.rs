@@ -40,7 +40,8 @@ fn a_fixed_set_is_learnt_by_both_kernels() {
         assert_eq!((last.step, trainer.steps()), (120, 120));
         assert_eq!((last.policy_rows, last.value_rows), (39, 42));
         let mut report = EvalReport::default();
-        (0..4).for_each(|i| report.add(&trainer.evaluate(&Samples::random(SHAPES[1], 48, i).view()).unwrap()));
+        let validator = trainer.validator().unwrap();
+        (0..4).for_each(|i| report.add(&validator.evaluate(&Samples::random(SHAPES[1], 48, i).view()).unwrap()));
         assert_eq!((report.rows, report.policy_rows), (192, 156));
         assert!(report.policy_loss() < 0.9 * first.policy_loss, "running statistics have followed: {report:?}");
     }
@@ -114,7 +115,7 @@ fn the_average_follows_and_is_what_is_evaluated() {
     assert!(distance(&mean, &raw) > 0.0 && distance(&mean, &raw) < distance(&start, &raw));
     let samples = Samples::random(SHAPES[1], 16, 1);
     assert_eq!(
-        trainer.evaluate(&samples.view()).unwrap(),
-        trainer.candidate().unwrap().evaluate(&samples.view()).unwrap()
+        trainer.validator().unwrap().evaluate(&samples.view()).unwrap(),
+        Validator::new(trainer.candidate().unwrap()).unwrap().evaluate(&samples.view()).unwrap()
     );
 }
