@@ -1,0 +1,68 @@
+//! The `pretrain` stage.
+
+use serde::{Deserialize, Serialize};
+
+/// The `pretrain` stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PretrainConfig {
+    /// Most passes over the corpus.
+    pub epochs: u64,
+    /// Positions a step.
+    pub batch: usize,
+    /// Highest learning rate, after the warm-up.
+    pub peak_lr: f64,
+    /// Learning rate at the last step.
+    pub end_lr: f64,
+    /// AdamW's decay, on weights only.
+    pub weight_decay: f64,
+    /// Largest norm of the gradient; 0 for no clipping.
+    pub clip_norm: f64,
+    /// Decay of a moving average of the weights, which is then what is kept and played (0.999, say); 0 for none.
+    pub ema: f64,
+    /// Weight of the value loss beside the policy loss.
+    pub value_weight: f64,
+    /// Value target: `value_lambda * q + (1 - value_lambda) * z`.
+    pub value_lambda: f32,
+    /// Centipawns that correspond to 400 Elo in q.
+    pub score_scale: f32,
+    /// Fraction of the games held out.
+    pub holdout: f64,
+    /// Epochs without a better validation loss after which training stops.
+    pub patience: u64,
+    /// Samples in the shuffle pool.
+    pub pool: usize,
+    /// SQL condition on the games, for example `result IS NOT NULL AND plies >= 20`; all if empty.
+    #[serde(rename = "where")]
+    pub filter: String,
+    /// Drop positions already seen in the epoch.
+    pub drop_duplicates: bool,
+    /// Steps between checkpoints; one is written every minute too.
+    pub checkpoint_steps: u64,
+    /// Stop after this many steps even if epochs are left; 0 for no limit. The schedule ends there.
+    pub max_steps: u64,
+}
+
+impl Default for PretrainConfig {
+    fn default() -> Self {
+        PretrainConfig {
+            epochs: 3,
+            batch: 256,
+            peak_lr: 5e-4,
+            end_lr: 5e-5,
+            weight_decay: 1e-4,
+            clip_norm: 10.0,
+            ema: 0.0,
+            value_weight: 1.0,
+            value_lambda: 0.7,
+            score_scale: 400.0,
+            holdout: 0.05,
+            patience: 2,
+            pool: 65_536,
+            filter: String::new(),
+            drop_duplicates: false,
+            checkpoint_steps: 1000,
+            max_steps: 0,
+        }
+    }
+}
