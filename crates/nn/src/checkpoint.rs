@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::NnError;
 use crate::arch::Architecture;
 use crate::network::Network;
-use crate::optimizer::AdamW;
+use crate::optimizer::Optimizer;
 use crate::trainer::{Trainer, TrainerConfig};
 use crate::weights::{self, Weights};
 pub use generation::CHECKPOINT_FORMAT;
@@ -294,7 +294,7 @@ impl Checkpoint {
         let (candidate, _) = self.decode(MODEL, "model")?;
         let arch = &self.architecture;
         let candidate_network = Network::from_weights(arch, device, &candidate, &format!("{}/{MODEL}", self.place))?;
-        let optimizer = AdamW::restore(config.optimizer, arch, device, steps, &moments, &file)?;
+        let optimizer = Optimizer::restore(config.optimizer, arch, device, steps, &moments, &file)?;
         if raw.is_empty() {
             return Trainer::with_optimizer(candidate_network, optimizer, config, None);
         }

@@ -37,7 +37,7 @@ pub use error::NnError;
 pub use loss::BatchView;
 pub use model::{Evaluations, Executor, Model, Outputs};
 pub use network::{BatchStats, Kernels, Mode, Network};
-pub use optimizer::OptimizerConfig;
+pub use optimizer::{Method, OptimizerConfig};
 pub use schedule::Schedule;
 pub use trainer::{EvalReport, StepReport, Trainer, TrainerConfig, Validator};
 pub use weights::{HostTensor, Weights};

@@ -1,22 +1,40 @@
-//! AdamW (Loshchilov and Hutter, 2019) with named state that can be saved, and gradient clipping.
+//! The optimizer: AdamW, or Muon for the 3x3 convolutions and AdamW for the rest, with named state that can be saved, and
+//! gradient clipping.
+
+mod adamw;
+mod muon;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use candle_core::backprop::GradStore;
-use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Tensor, Var};
-use rayon::prelude::*;
+use candle_core::{Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use crate::NnError;
-use crate::arch::{Architecture, Role};
+use crate::arch::{Architecture, Role, TensorSpec};
 use crate::slices::with_slices;
 use crate::weights::{self, HostTensor, Weights};
+use adamw::{HostStep, Rates};
+
+/// How weights follow their gradients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// AdamW for everything.
+    #[default]
+    Adamw,
+    /// Muon (Jordan et al., 2024) for the 3x3 convolutions, AdamW for everything else: the momentum of a convolution, as a
+    /// matrix, is replaced by the nearest orthogonal one.
+    Muon,
+}
 
 /// Settings of the optimizer.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimizerConfig {
+    /// AdamW or Muon.
+    pub method: Method,
     /// Decay of the first moment.
     pub beta1: f64,
     /// Decay of the second moment.
@@ -31,29 +49,38 @@ pub struct OptimizerConfig {
 
 impl Default for OptimizerConfig {
     fn default() -> Self {
-        OptimizerConfig { beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, clip: 5.0 }
+        OptimizerConfig { method: Method::Adamw, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.01, clip: 5.0 }
     }
 }
 
-/// Both moments of one parameter: in main memory for the CPU, on the device elsewhere.
+/// What is remembered of one parameter's gradients.
 enum Moments {
+    /// AdamW's moments in main memory, for the CPU.
     Host { m: Vec<f32>, v: Vec<f32> },
+    /// AdamW's moments on the device.
     Device { m: Tensor, v: Tensor },
+    /// Muon's momentum, where the weights are.
+    Muon { m: Tensor },
+}
+
+/// The saved moments of a parameter, by prefix.
+fn saved(spec: &TensorSpec, method: Method) -> &'static [&'static str] {
+    if method == Method::Muon && muon::suits(spec) { &["m"] } else { &["m", "v"] }
 }
 
 /// The optimizer: moments by parameter name, and the number of steps made.
-pub(crate) struct AdamW {
+pub(crate) struct Optimizer {
     pub(crate) config: OptimizerConfig,
     steps: u64,
     moments: BTreeMap<String, Moments>,
     decays: BTreeMap<String, bool>,
 }
 
-impl AdamW {
+impl Optimizer {
     pub(crate) fn new(config: OptimizerConfig, arch: &Architecture, device: &Device) -> Result<Self, NnError> {
-        AdamW::build(config, arch, device, 0, |_, _, shape| HostTensor {
-            shape: shape.to_vec(),
-            data: vec![0.0; shape.iter().product()],
+        Optimizer::build(config, arch, device, 0, |_, spec| HostTensor {
+            shape: spec.shape.clone(),
+            data: vec![0.0; spec.shape.iter().product()],
         })
     }
 
@@ -62,20 +89,24 @@ impl AdamW {
         arch: &Architecture,
         device: &Device,
         steps: u64,
-        mut moment: impl FnMut(bool, &str, &[usize]) -> HostTensor,
+        moment: impl Fn(&str, &TensorSpec) -> HostTensor,
     ) -> Result<Self, NnError> {
         let (mut moments, mut decays) = (BTreeMap::new(), BTreeMap::new());
         for spec in arch.tensors().into_iter().filter(|t| t.role.is_parameter()) {
-            let (m, v) = (moment(true, &spec.name, &spec.shape), moment(false, &spec.name, &spec.shape));
-            let both = if device.is_cpu() {
-                Moments::Host { m: m.data, v: v.data }
+            let remembered = if saved(&spec, config.method).len() == 1 {
+                Moments::Muon { m: moment("m", &spec).to(device)? }
             } else {
-                Moments::Device { m: m.to(device)?, v: v.to(device)? }
+                let (m, v) = (moment("m", &spec), moment("v", &spec));
+                if device.is_cpu() {
+                    Moments::Host { m: m.data, v: v.data }
+                } else {
+                    Moments::Device { m: m.to(device)?, v: v.to(device)? }
+                }
             };
             decays.insert(spec.name.clone(), matches!(spec.role, Role::Weight(_)));
-            moments.insert(spec.name, both);
+            moments.insert(spec.name, remembered);
         }
-        Ok(AdamW { config, steps, moments, decays })
+        Ok(Optimizer { config, steps, moments, decays })
     }
 
     /// Steps made.
@@ -83,20 +114,21 @@ impl AdamW {
         self.steps
     }
 
-    /// The moments as tensors `m.NAME` and `v.NAME`.
+    /// The moments as tensors `m.NAME` and, but for Muon, `v.NAME`.
     pub(crate) fn state(&self, params: &BTreeMap<String, Var>) -> Result<Weights, NnError> {
         let mut out = Weights::new();
         for (name, moments) in &self.moments {
             let shape = params.get(name).map(|p| p.dims().to_vec()).unwrap_or_default();
+            let tensor = |data: &Vec<f32>| HostTensor { shape: shape.clone(), data: data.clone() };
             let (m, v) = match moments {
-                Moments::Host { m, v } => {
-                    let tensor = |data: &Vec<f32>| HostTensor { shape: shape.clone(), data: data.clone() };
-                    (tensor(m), tensor(v))
-                }
-                Moments::Device { m, v } => (HostTensor::of(m)?, HostTensor::of(v)?),
+                Moments::Host { m, v } => (tensor(m), Some(tensor(v))),
+                Moments::Device { m, v } => (HostTensor::of(m)?, Some(HostTensor::of(v)?)),
+                Moments::Muon { m } => (HostTensor::of(m)?, None),
             };
             out.insert(format!("m.{name}"), m);
-            out.insert(format!("v.{name}"), v);
+            if let Some(v) = v {
+                out.insert(format!("v.{name}"), v);
+            }
         }
         Ok(out)
     }
@@ -112,16 +144,14 @@ impl AdamW {
     ) -> Result<Self, NnError> {
         let mut expected = Vec::new();
         for spec in arch.tensors().into_iter().filter(|t| t.role.is_parameter()) {
-            for moment in ["m", "v"] {
+            for moment in saved(&spec, config.method) {
                 let mut spec = spec.clone();
                 spec.name = format!("{moment}.{}", spec.name);
                 expected.push(spec);
             }
         }
         weights::check(state, &expected, file)?;
-        AdamW::build(config, arch, device, steps, |m, name, _| {
-            state[&format!("{}.{name}", if m { "m" } else { "v" })].clone()
-        })
+        Optimizer::build(config, arch, device, steps, |moment, spec| state[&format!("{moment}.{}", spec.name)].clone())
     }
 
     /// One step at the rate `lr`; `norm` is the norm of the gradients.
@@ -165,6 +195,17 @@ impl AdamW {
                         rates.device_step(var, grad, m, v)?;
                     }
                 }
+                (Moments::Muon { m }, Gradients::Host(all)) => {
+                    if let Some(gradient) = all.get(name) {
+                        let gradient = Tensor::from_slice(gradient, var.dims(), var.device())?;
+                        muon::step(var, &gradient, m, &rates)?;
+                    }
+                }
+                (Moments::Muon { m }, Gradients::Tensors(all)) => {
+                    if let Some(gradient) = all.get(var) {
+                        muon::step(var, gradient, m, &rates)?;
+                    }
+                }
                 (Moments::Device { .. }, Gradients::Host(_)) => {
                     return Err(candle_core::Error::msg("gradients in main memory for weights on a device").into());
                 }
@@ -200,70 +241,6 @@ impl Gradients<'_> {
             }
         }
         Ok(sum.sqrt())
-    }
-}
-
-/// The numbers of one parameter's step.
-#[derive(Clone, Copy)]
-struct Rates {
-    clip: f64,
-    keep: f64,
-    lr: f64,
-    correct_m: f64,
-    correct_v: f64,
-    config: OptimizerConfig,
-}
-
-impl Rates {
-    fn device_step(&self, var: &Var, grad: &Tensor, m: &mut Tensor, v: &mut Tensor) -> candle_core::Result<()> {
-        let OptimizerConfig { beta1, beta2, eps, .. } = self.config;
-        let grad = grad.affine(self.clip, 0.0)?;
-        *m = (m.affine(beta1, 0.0)? + grad.affine(1.0 - beta1, 0.0)?)?;
-        *v = (v.affine(beta2, 0.0)? + grad.sqr()?.affine(1.0 - beta2, 0.0)?)?;
-        let root = v.affine(1.0 / self.correct_v, 0.0)?.sqrt()?.affine(1.0, eps)?;
-        let step = m.affine(self.lr / self.correct_m, 0.0)?.div(&root)?;
-        var.set(&var.detach().affine(self.keep, 0.0)?.sub(&step)?)
-    }
-}
-
-/// The step in place: no temporaries.
-struct HostStep<'a> {
-    rates: Rates,
-    gradient: &'a [f32],
-    moments: RefCell<(&'a mut Vec<f32>, &'a mut Vec<f32>)>,
-}
-
-impl InplaceOp1 for HostStep<'_> {
-    fn name(&self) -> &'static str {
-        "adamw"
-    }
-
-    fn cpu_fwd(&self, weights: &mut CpuStorage, layout: &Layout) -> candle_core::Result<()> {
-        const PIECE: usize = 1 << 14;
-        let grad = self.gradient;
-        let (CpuStorage::F32(weights), Some((start, end))) = (weights, layout.contiguous_offsets()) else {
-            candle_core::bail!("adamw: the weights are not contiguous f32");
-        };
-        let weights = &mut weights[start..end];
-        let mut moments = self.moments.borrow_mut();
-        let (m, v) = &mut *moments;
-        if weights.len() != grad.len() || m.len() != grad.len() || v.len() != grad.len() {
-            candle_core::bail!("adamw: {} weights, {} gradients, {} moments", weights.len(), grad.len(), m.len());
-        }
-        let Rates { clip, keep, lr, correct_m, correct_v, config } = self.rates;
-        let (clip, keep, b1, b2) = (clip as f32, keep as f32, config.beta1 as f32, config.beta2 as f32);
-        let (a1, a2) = ((1.0 - config.beta1) as f32, (1.0 - config.beta2) as f32);
-        let (rate, scale_v, eps) = ((lr / correct_m) as f32, (1.0 / correct_v) as f32, config.eps as f32);
-        let parts = weights.par_chunks_mut(PIECE).zip(grad.par_chunks(PIECE));
-        parts.zip(m.par_chunks_mut(PIECE).zip(v.par_chunks_mut(PIECE))).for_each(|((w, g), (m, v))| {
-            for (((w, g), m), v) in w.iter_mut().zip(g).zip(m).zip(v) {
-                let g = g * clip;
-                *m = *m * b1 + g * a1;
-                *v = *v * b2 + g * g * a2;
-                *w = *w * keep - rate * *m / ((*v * scale_v).sqrt() + eps);
-            }
-        });
-        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::NnError;
 use crate::host::HostPass;
 use crate::loss::BatchView;
 use crate::network::{Kernels, Network};
-use crate::optimizer::{AdamW, OptimizerConfig};
+use crate::optimizer::{Optimizer, OptimizerConfig};
 use crate::weights::{HostTensor, Weights};
 use pass::Pass;
 pub use report::{EvalReport, StepReport, Validator};
@@ -39,7 +39,7 @@ impl Default for TrainerConfig {
 /// A network in training.
 pub struct Trainer {
     network: Network,
-    optimizer: AdamW,
+    optimizer: Optimizer,
     config: TrainerConfig,
     average: Option<BTreeMap<String, Tensor>>,
     /// On the CPU, the pass of our own kernels.
@@ -52,14 +52,14 @@ impl Trainer {
     /// # Errors
     /// [`NnError::Candle`] if memory on the device cannot be had.
     pub fn new(network: Network, config: TrainerConfig) -> Result<Self, NnError> {
-        let optimizer = AdamW::new(config.optimizer, network.architecture(), network.device())?;
+        let optimizer = Optimizer::new(config.optimizer, network.architecture(), network.device())?;
         Trainer::with_optimizer(network, optimizer, config, None)
     }
 
     /// A trainer that goes on with an optimizer, from an average or else from the network itself.
     pub(crate) fn with_optimizer(
         network: Network,
-        optimizer: AdamW,
+        optimizer: Optimizer,
         config: TrainerConfig,
         average: Option<&Weights>,
     ) -> Result<Self, NnError> {
@@ -98,7 +98,7 @@ impl Trainer {
         self.optimizer.steps()
     }
 
-    pub(crate) fn optimizer(&self) -> &AdamW {
+    pub(crate) fn optimizer(&self) -> &Optimizer {
         &self.optimizer
     }
 

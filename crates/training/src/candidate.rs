@@ -72,7 +72,8 @@ impl<'a> Candidate<'a> {
         }
         let device = nn::select_device(&profile.device)?;
         let architecture = profile.architecture(G::SHAPE);
-        let settings = trainer_config(config.weight_decay, config.clip_norm, config.value_weight, 0.0);
+        let settings =
+            trainer_config(config.optimizer, config.weight_decay, config.clip_norm, config.value_weight, 0.0);
         let store = stage.store();
         let (trainer, place) = match Checkpoint::find(store)? {
             Some(saved) => {

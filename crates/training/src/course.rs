@@ -201,8 +201,14 @@ pub fn view(batch: &Batch) -> BatchView<'_> {
 }
 
 /// What the trainer is told by a stage's settings.
-pub(crate) fn trainer_config(weight_decay: f64, clip: f64, value_factor: f64, ema: f64) -> TrainerConfig {
-    let optimizer = OptimizerConfig { weight_decay, clip, ..OptimizerConfig::default() };
+pub(crate) fn trainer_config(
+    method: nn::Method,
+    weight_decay: f64,
+    clip: f64,
+    value_factor: f64,
+    ema: f64,
+) -> TrainerConfig {
+    let optimizer = OptimizerConfig { method, weight_decay, clip, ..OptimizerConfig::default() };
     TrainerConfig { optimizer, value_factor, ema: (ema > 0.0).then_some(ema) }
 }
 

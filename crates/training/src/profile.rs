@@ -106,6 +106,11 @@ impl From<OnBadShard> for dataset::OnBad {
     }
 }
 
+/// Settings that came after the first release are not written at their default, so that the stamps of older data hold.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 fn one() -> u64 {
     1
 }

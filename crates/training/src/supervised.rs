@@ -137,7 +137,8 @@ impl Pretraining<'_> {
         let (profile, config, store) = (self.stages.profile, &self.stages.profile.pretrain, self.stage.store());
         let device = nn::select_device(&profile.device)?;
         let architecture = profile.architecture(G::SHAPE);
-        let settings = trainer_config(config.weight_decay, config.clip_norm, config.value_weight, config.ema);
+        let settings =
+            trainer_config(config.optimizer, config.weight_decay, config.clip_norm, config.value_weight, config.ema);
         let saved = Checkpoint::find(store)?;
         let remembered = saved.as_ref().map(|c| serde_json::from_value(c.info.loader.clone()));
         let mut state: State = remembered.and_then(std::result::Result::ok).unwrap_or_default();

@@ -1,6 +1,7 @@
 use std::cell::Cell;
 
 use super::*;
+use crate::optimizer::{Method, OptimizerConfig};
 use crate::testing::{SHAPES, Samples, small};
 
 fn trainer(seed: u64, config: TrainerConfig) -> Trainer {
@@ -28,8 +29,9 @@ fn info(iteration: u64) -> CheckpointInfo {
 
 #[test]
 fn t1_twenty_steps_equal_ten_save_load_ten() {
-    for ema in [None, Some(0.9)] {
-        let config = TrainerConfig { ema, ..TrainerConfig::default() };
+    for (ema, method) in [(None, Method::Adamw), (Some(0.9), Method::Adamw), (Some(0.9), Method::Muon)] {
+        let optimizer = OptimizerConfig { method, ..OptimizerConfig::default() };
+        let config = TrainerConfig { ema, optimizer, ..TrainerConfig::default() };
         let mut whole = trainer(1, config);
         steps(&mut whole, 20);
         let store = Store::memory();
@@ -244,4 +246,17 @@ fn t6_foreign_architectures_are_refused_by_name() {
     // Keeping the best of another network is no use either.
     let error = Checkpoint::save_network(&store, &Network::new(&other, &Device::Cpu, 1).unwrap(), Best::Keep, &info(0));
     assert!(matches!(error, Err(NnError::Foreign { .. })));
+}
+
+#[test]
+fn moments_of_another_optimizer_are_refused_by_name() {
+    let config = |method| TrainerConfig {
+        optimizer: OptimizerConfig { method, ..OptimizerConfig::default() },
+        ..TrainerConfig::default()
+    };
+    let store = Store::memory();
+    Checkpoint::save_trainer(&store, &trainer(1, config(Method::Muon)), Best::Candidate, &info(0)).unwrap();
+    let loaded = Checkpoint::load(&store).unwrap();
+    let error = loaded.trainer(&Device::Cpu, config(Method::Adamw)).err().unwrap().to_string();
+    assert!(error.contains("v.blocks.0.conv1.weight"), "{error}");
 }

@@ -2,6 +2,7 @@ use candle_core::Device;
 
 use super::*;
 use crate::network::Kernels;
+use crate::optimizer::Method;
 use crate::testing::{SHAPES, Samples, assert_close, small};
 
 fn trainer(full: bool, config: TrainerConfig) -> Trainer {
@@ -17,22 +18,30 @@ fn run(trainer: &mut Trainer, steps: u64) -> Vec<StepReport> {
 #[test]
 fn t3_same_seed_same_weights_whatever_the_threads() {
     let mut all = Vec::new();
-    for threads in [1, 1, 2, 3] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        all.push(pool.install(|| {
-            let mut trainer = trainer(true, TrainerConfig::default());
-            run(&mut trainer, 5);
-            trainer.network().weights().unwrap()
-        }));
+    for method in [Method::Adamw, Method::Muon] {
+        let optimizer = OptimizerConfig { method, ..OptimizerConfig::default() };
+        for threads in [1, 1, 2, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            all.push(pool.install(|| {
+                let mut trainer = trainer(true, TrainerConfig { optimizer, ..TrainerConfig::default() });
+                run(&mut trainer, 5);
+                trainer.network().weights().unwrap()
+            }));
+        }
     }
-    assert!(all.iter().all(|w| *w == all[0]));
+    for runs in all.chunks(4) {
+        assert!(runs.iter().all(|w| *w == runs[0]));
+    }
+    assert_ne!(all[0], all[4], "Muon is another optimizer");
 }
 
 #[test]
 fn a_fixed_set_is_learnt_by_both_kernels() {
-    for kernels in [Kernels::Cpu, Kernels::Tensor] {
+    let methods = [Method::Adamw, Method::Muon];
+    for (kernels, method) in [Kernels::Cpu, Kernels::Tensor].into_iter().flat_map(|k| methods.map(|m| (k, m))) {
         let network = Network::new(&small(SHAPES[1], true), &Device::Cpu, 7).unwrap().with_kernels(kernels).unwrap();
-        let mut trainer = Trainer::new(network, TrainerConfig::default()).unwrap();
+        let optimizer = OptimizerConfig { method, ..OptimizerConfig::default() };
+        let mut trainer = Trainer::new(network, TrainerConfig { optimizer, ..TrainerConfig::default() }).unwrap();
         let reports = run(&mut trainer, 120);
         let (first, last) = (&reports[0], &reports[119]);
         assert!(last.loss < 0.85 * first.loss, "{first:?} {last:?}");

@@ -1,6 +1,9 @@
 //! The `pretrain` stage.
 
+use nn::Method;
 use serde::{Deserialize, Serialize};
+
+use super::is_default;
 
 /// The `pretrain` stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -14,7 +17,10 @@ pub struct PretrainConfig {
     pub peak_lr: f64,
     /// Learning rate at the last step.
     pub end_lr: f64,
-    /// AdamW's decay, on weights only.
+    /// `adamw`, or `muon` for the convolutions and AdamW for the rest.
+    #[serde(skip_serializing_if = "is_default")]
+    pub optimizer: Method,
+    /// Decay, on weights only.
     pub weight_decay: f64,
     /// Largest norm of the gradient; 0 for no clipping.
     pub clip_norm: f64,
@@ -50,6 +56,7 @@ impl Default for PretrainConfig {
             batch: 256,
             peak_lr: 5e-4,
             end_lr: 5e-5,
+            optimizer: Method::default(),
             weight_decay: 1e-4,
             clip_norm: 10.0,
             ema: 0.0,

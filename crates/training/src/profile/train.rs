@@ -1,6 +1,9 @@
 //! The `train` step of an iteration.
 
+use nn::Method;
 use serde::{Deserialize, Serialize};
+
+use super::is_default;
 
 /// The `train` step of an iteration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -12,7 +15,10 @@ pub struct TrainConfig {
     pub batch: usize,
     /// Learning rate after the warm-up; it falls to a tenth by cosine.
     pub learning_rate: f64,
-    /// AdamW's decay, on weights only.
+    /// `adamw`, or `muon` for the convolutions and AdamW for the rest.
+    #[serde(skip_serializing_if = "is_default")]
+    pub optimizer: Method,
+    /// Decay, on weights only.
     pub weight_decay: f64,
     /// Largest norm of the gradient; 0 for no clipping.
     pub clip_norm: f64,
@@ -40,6 +46,7 @@ impl Default for TrainConfig {
             steps: 2000,
             batch: 256,
             learning_rate: 1e-4,
+            optimizer: Method::default(),
             weight_decay: 1e-4,
             clip_norm: 10.0,
             value_weight: 1.0,
