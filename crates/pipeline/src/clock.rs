@@ -38,6 +38,16 @@ fn fields(unix: u64) -> [u64; 6] {
     [year, month, day, rest / 3_600, rest / 60 % 60, rest % 60]
 }
 
+/// A length of time as `2h05m`, `4m35s` or `37s`.
+pub fn span(seconds: f64) -> String {
+    let s = seconds.round() as u64;
+    match (s / 3600, s / 60 % 60, s % 60) {
+        (0, 0, s) => format!("{s}s"),
+        (0, m, s) => format!("{m}m{s:02}s"),
+        (h, m, _) => format!("{h}h{m:02}m"),
+    }
+}
+
 /// The name of this machine, or `unknown`.
 pub fn host_name() -> String {
     let from_file = |path: &str| std::fs::read_to_string(path).ok();
@@ -60,6 +70,11 @@ mod tests {
         assert_eq!(fields(951_782_400), [2000, 2, 29, 0, 0, 0]);
         assert_eq!(fields(1_796_010_269), [2026, 11, 30, 3, 44, 29]);
         assert_eq!(fields(4_107_542_400), [2100, 3, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn spans() {
+        assert_eq!([0.4, 36.6, 275.0, 7500.0].map(span), ["0s", "37s", "4m35s", "2h05m"]);
     }
 
     #[test]

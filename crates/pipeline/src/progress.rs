@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::clock::span;
 use crate::console::{BARS, stderr_draws};
 use crate::say;
 
@@ -142,16 +143,6 @@ fn significant(rate: f64) -> String {
     }
 }
 
-/// A length of time as `2h05m`, `4m35s` or `37s`.
-fn span(seconds: f64) -> String {
-    let s = seconds.round() as u64;
-    match (s / 3600, s / 60 % 60, s % 60) {
-        (0, 0, s) => format!("{s}s"),
-        (0, m, s) => format!("{m}m{s:02}s"),
-        (h, m, _) => format!("{h}h{m:02}m"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,7 +161,6 @@ mod tests {
         assert_eq!(line("corpus", state(Some(0), 0), Some(1000), ten, ""), "corpus: 0/1000 (0 %)");
         assert_eq!(line("corpus", state(Some(0), 5), None, ten, "done"), "corpus: 5, 0.500/s, in 10s, done");
         assert_eq!(line("x", state(None, 0), Some(0), ten, ""), "x: 0");
-        assert_eq!(span(7500.0), "2h05m");
     }
 
     #[test]

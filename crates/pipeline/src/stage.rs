@@ -6,23 +6,28 @@
 //! Order of events, so that a kill at any moment loses nothing: lock, move aside, stamp `running`, work, stamp
 //! `done`. A kill before the first stamp leaves no folder or an empty one (fresh); after it, a running stamp (resume).
 
+mod ledger;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::clock::{utc_compact, utc_now};
+use crate::clock::{span, utc_compact, utc_now};
 use crate::files;
 use crate::lock::{Lock, LockError, WHOLE};
+use crate::machine::machine;
 use crate::say;
-use crate::stamp::{STAMP_FILE, Stamp, StampError, Status, differences, load_stamp, write_json, write_stamp};
+use crate::stamp::{STAMP_FILE, Stamp, StampError, Status, differences, load_stamp, write_json};
 use crate::store::{Store, StoreError};
+use ledger::{Ledger, Ticker};
 
 /// The resolved configuration, saved beside every output.
 const CONFIG_FILE: &str = "config.json";
@@ -112,12 +117,9 @@ pub struct Stage {
     spec: StageSpec,
     plan: Plan,
     store: Store,
-    /// Of earlier runs.
-    seconds: f64,
-    started: String,
-    opened: Instant,
-    /// Several processes share the stamp, so that only a finished stage writes it at the end.
-    shared: bool,
+    ledger: Arc<Ledger>,
+    /// While it runs.
+    ticker: Mutex<Option<Ticker>>,
     finished: AtomicBool,
     _lock: Lock,
 }
@@ -147,7 +149,7 @@ impl Stage {
         };
         // Through the canonical name: a link whose target was moved aside points to nothing until it is made again.
         let store = Store::open(&dir)?;
-        Stage::begin(spec, plan, old, store, lock, false)
+        Stage::begin(spec, plan, old, store, lock, None)
     }
 
     /// As [`Stage::open`] for one of several processes that write one dataset: locks `range` (of shards) alone. Output
@@ -161,7 +163,8 @@ impl Stage {
         let what = format!("{} (shards {}..{})", spec.name, range.start, range.end);
         let lock = Lock::acquire(&lock_path(locks, &spec.name, "lock"), range, &what)?;
         // Between looking for a stamp and writing one, no other process may do the same.
-        let _guard = wait_for(&lock_path(locks, &spec.name, "stamp.lock"), &spec.name)?;
+        let guard = lock_path(locks, &spec.name, "stamp.lock");
+        let _held = wait_for(&guard, &spec.name)?;
         let (plan, old) = match examine(&spec, &spec.dir)? {
             Found::Nothing => (Plan::Fresh, None),
             Found::Same(plan, stamp) => (plan, Some(*stamp)),
@@ -170,7 +173,7 @@ impl Stage {
             }
         };
         let store = Store::open(&spec.dir)?;
-        Stage::begin(spec, plan, old, store, lock, true)
+        Stage::begin(spec, plan, old, store, lock, Some(guard))
     }
 
     fn begin(
@@ -179,16 +182,32 @@ impl Stage {
         old: Option<Stamp>,
         store: Store,
         lock: Lock,
-        shared: bool,
+        guard: Option<PathBuf>,
     ) -> Result<Stage, StageError> {
-        let (seconds, started) = old.map_or_else(|| (0.0, utc_now()), |stamp| (stamp.seconds, stamp.started));
-        let opened = Instant::now();
+        let (seconds, sittings, started) =
+            old.map_or_else(|| (0.0, 0, utc_now()), |stamp| (stamp.seconds, stamp.sittings, stamp.started));
+        let running = Stamp {
+            stage: spec.name.clone(),
+            status: Status::Running,
+            settings: spec.settings.clone(),
+            growable: spec.growable.clone(),
+            inputs: spec.inputs.clone(),
+            fingerprint: None,
+            summary: Value::Null,
+            seconds,
+            sittings: sittings + 1,
+            machine: machine(),
+            started,
+            finished: None,
+        };
+        let ledger = Arc::new(Ledger::new(spec.dir.clone(), guard, running));
         let finished = AtomicBool::new(plan == Plan::Done);
-        let stage = Stage { spec, plan, store, seconds, started, opened, shared, finished, _lock: lock };
+        let stage = Stage { spec, plan, store, ledger, ticker: Mutex::new(None), finished, _lock: lock };
         if plan != Plan::Done {
             // The stamp first: without it, a folder that holds a file is somebody else's.
-            write_stamp(&stage.spec.dir, &stage.stamp(Status::Running))?;
+            stage.ledger.begin()?;
             write_json(&stage.spec.dir.join(CONFIG_FILE), &stage.spec.resolved_config)?;
+            *stage.ticker() = Some(Ticker::start(Arc::clone(&stage.ledger)));
         }
         Ok(stage)
     }
@@ -208,50 +227,37 @@ impl Stage {
         &self.store
     }
 
-    /// Working time in seconds, that of earlier runs included.
-    pub fn seconds(&self) -> f64 {
-        if self.plan == Plan::Done { self.seconds } else { self.seconds + self.opened.elapsed().as_secs_f64() }
-    }
-
-    /// Stamps the stage as done. `fingerprint` names the content for the stages that read it; `summary` is for
-    /// people and reports.
+    /// Stamps the stage as done, and says how long it took. `fingerprint` names the content for the stages that read
+    /// it; `summary` is for people and reports.
     ///
     /// # Errors
     /// [`StampError::Write`]; the stage then still counts as running, and resumes.
     pub fn finish(&self, fingerprint: &str, summary: Value) -> Result<(), StageError> {
-        let stamp = Stamp {
-            fingerprint: Some(fingerprint.to_string()),
-            summary,
-            finished: Some(utc_now()),
-            ..self.stamp(Status::Done)
-        };
-        write_stamp(&self.spec.dir, &stamp)?;
+        *self.ticker() = None;
+        let stamp = self.ledger.update(|stamp| {
+            stamp.status = Status::Done;
+            stamp.fingerprint = Some(fingerprint.to_string());
+            stamp.summary = summary;
+            stamp.finished = Some(utc_now());
+        })?;
         self.finished.store(true, Ordering::SeqCst);
+        let sittings = if stamp.sittings > 1 { format!(" over {} sittings", stamp.sittings) } else { String::new() };
+        say!("{}: took {}{sittings}", stamp.stage, span(stamp.seconds));
         Ok(())
     }
 
-    fn stamp(&self, status: Status) -> Stamp {
-        Stamp {
-            stage: self.spec.name.clone(),
-            status,
-            settings: self.spec.settings.clone(),
-            growable: self.spec.growable.clone(),
-            inputs: self.spec.inputs.clone(),
-            fingerprint: None,
-            summary: Value::Null,
-            seconds: self.seconds(),
-            started: self.started.clone(),
-            finished: None,
-        }
+    fn ticker(&self) -> MutexGuard<'_, Option<Ticker>> {
+        self.ticker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Stage {
     /// An interrupted run adds its time to the stamp.
     fn drop(&mut self) {
-        if !self.finished.load(Ordering::SeqCst) && !self.shared {
+        if !self.finished.load(Ordering::SeqCst) {
+            *self.ticker() = None;
             // Only the count of seconds is lost if this fails; the running stamp stands.
-            let _ = write_stamp(&self.spec.dir, &self.stamp(Status::Running));
+            let _ = self.ledger.update(|_| ());
         }
     }
 }

@@ -43,8 +43,15 @@ pub struct Stamp {
     pub fingerprint: Option<String>,
     /// Whatever the stage reports; null until done.
     pub summary: Value,
-    /// Working time so far, over all runs, in seconds.
+    /// Working time so far, over all sittings, in seconds: of each process where several share the stage. A kill loses
+    /// at most twenty seconds of it.
     pub seconds: f64,
+    /// How often the stage was begun or gone on with; 0 where an earlier version of the program did not count.
+    #[serde(default)]
+    pub sittings: u64,
+    /// What the last sitting ran on, as [`machine`](crate::machine()) says; empty where an earlier version did not say.
+    #[serde(default)]
+    pub machine: String,
     /// When the first run began, UTC.
     pub started: String,
     /// When it was done, UTC.

@@ -232,20 +232,75 @@ fn sigkill_at_random_moments_loses_nothing() {
 }
 
 #[test]
-fn seconds_add_up_over_runs() {
+fn seconds_add_up_over_sittings() {
     let f = Fixture::new();
-    for _ in 0..3 {
+    for sitting in 1..=3 {
         let stage = f.open(f.spec());
         thread::sleep(Duration::from_millis(20));
         drop(stage);
+        assert_eq!(f.stamp().sittings, sitting);
+        assert!(f.stamp().seconds >= 0.02 * sitting as f64);
     }
     let stage = f.open(f.spec());
-    assert!(stage.seconds() >= 0.06);
     stage.finish("f", Value::Null).unwrap();
     drop(stage);
-    let done = f.stamp().seconds;
-    assert!(done >= 0.06);
-    assert_eq!(f.open(f.spec()).seconds(), done);
+    let done = f.stamp();
+    assert!(done.seconds >= 0.06 && done.sittings == 4 && done.machine == machine());
+    f.open(f.spec());
+    assert_eq!(f.stamp(), done, "a look at a finished stage takes no time");
+    // More of the same goes on counting.
+    f.open(f.games(200)).finish("f", Value::Null).unwrap();
+    assert!(f.stamp().seconds > done.seconds && f.stamp().sittings == 5);
+}
+
+/// Not a test by itself, as above.
+#[test]
+fn works_until_killed() {
+    let Some(root) = std::env::var_os(WORKING_ROOT) else { return };
+    let root = Path::new(&root);
+    let spec = StageSpec { dir: root.join("data/corpus"), ..Fixture::new().spec() };
+    let _stage = Stage::open(spec, &root.join("locks")).unwrap();
+    thread::sleep(Duration::from_secs(60));
+}
+
+const WORKING_ROOT: &str = "PIPELINE_TEST_WORKING_ROOT";
+
+#[test]
+fn a_kill_keeps_the_time_up_to_the_last_save() {
+    let f = Fixture::new();
+    for sitting in 1..=2 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "stage::tests::works_until_killed"])
+            .env(WORKING_ROOT, f.root.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let seconds = || read_stamp(&f.dir()).ok().flatten().map_or(0.0, |stamp| stamp.seconds);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while seconds() < f64::from(sitting) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(20));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(f.stamp().seconds >= f64::from(sitting), "{:?}", f.stamp());
+    }
+    f.open(f.spec()).finish("f", Value::Null).unwrap();
+    assert!(f.stamp().seconds >= 2.0 && f.stamp().sittings == 3);
+}
+
+#[test]
+fn a_stamp_of_an_earlier_version_is_gone_on_with() {
+    let f = Fixture::new();
+    drop(f.open(f.spec()));
+    let mut old = serde_json::to_value(f.stamp()).unwrap();
+    let fields = old.as_object_mut().unwrap();
+    fields.remove("sittings").and(fields.remove("machine")).unwrap();
+    fields.insert("seconds".to_string(), json!(100.0));
+    fs::write(f.dir().join(STAMP_FILE), old.to_string()).unwrap();
+    let stage = f.open(f.spec());
+    assert_eq!(stage.plan(), Plan::Resume);
+    stage.finish("f", Value::Null).unwrap();
+    assert!(f.stamp().seconds >= 100.0 && f.stamp().sittings == 1);
 }
 
 #[test]
@@ -271,10 +326,15 @@ fn ranges_share_a_stage() {
     other.settings = json!({});
     let text = Stage::open_range(other, &f.locks(), 8..9).unwrap_err().to_string();
     assert!(text.contains("settings.engine.nodes: 500 -> absent"), "{text}");
+    thread::sleep(Duration::from_millis(20));
     b.finish("f", Value::Null).unwrap();
+    let finished = f.stamp().seconds;
     drop(a);
     drop(b);
     assert_eq!(f.plan(f.spec()), Plan::Done);
+    let stamp = f.stamp();
+    assert!(finished >= 0.02 && stamp.seconds >= finished + 0.02, "each process counts: {stamp:?}");
+    assert_eq!((stamp.sittings, stamp.fingerprint.as_deref()), (2, Some("f")));
 }
 
 #[test]
