@@ -260,7 +260,7 @@ def main():
         for section in sections:
             bench.measure(section)
     page = data / "benchmarks.md" if args.quick else Path("docs/benchmarks.md")
-    bench_page.write(page, log, settings)
+    bench_page.write(page, log, settings, bench.program)
     print(f"bench: wrote {page}")
     sys.exit(1 if bench.failed else 0)
 

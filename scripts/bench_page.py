@@ -2,9 +2,8 @@
 import json
 import re
 import statistics
+import subprocess
 from dataclasses import dataclass
-
-from bench_plot import plot
 
 INTRO = """\
 # Benchmarks
@@ -180,20 +179,22 @@ def multiply_adds(blocks, channels):
 
 
 class Curves:
-    """Small tables, and a plot beside each where it says more."""
+    """Small tables, and a plot beside each where it says more. `program` draws it."""
 
-    def __init__(self, log, settings, folder):
-        self.log, self.settings, self.folder, self.parts = log, settings, folder, []
+    def __init__(self, log, settings, folder, program):
+        self.log, self.settings, self.folder, self.program, self.parts = log, settings, folder, program, []
 
     def add(self, name, title, note, head, rows, x_label="", lines=None):
         rows = [r for r in rows if r]
         if not rows:
             return
         self.parts.append(f"### {title}\n\n{note}\n\n" + table(head, rows) + "\n")
-        lines = {k: v for k, v in (lines or {}).items() if len(v) > 1}
+        lines = [{"name": k, "points": v} for k, v in (lines or {}).items() if len(v) > 1]
         if lines:
+            plot = json.dumps({"title": title, "x_label": x_label, "lines": lines})
+            svg = subprocess.run([self.program, "plot"], input=plot, capture_output=True, text=True, check=True).stdout
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / f"{name}.svg").write_text(plot(title, x_label, lines))
+            (self.folder / f"{name}.svg").write_text(svg.rstrip() + "\n")
             self.parts.append(f"![{title}](benchmarks/{name}.svg)\n")
 
     def batch(self):
@@ -274,7 +275,7 @@ class Curves:
         return "## Curves: twice as much of it\n\n" + "\n".join(self.parts)
 
 
-def write(path, log, settings):
+def write(path, log, settings, program):
     machine = json.loads(log.text("machine") or "{}")
     used = [r for key, r in log.results.items() if key != "machine"]
     times = sorted(r["time"][:10] for r in used) or ["never"]
@@ -290,7 +291,7 @@ def write(path, log, settings):
                      sections=", ".join(dict.fromkeys(["exact", *(r.section for r in ROWS), "memory", "curves"]))),
         "## Rates\n\n" + table(head, [main_row(row, log) for row in ROWS]) + "\n",
         memory_part(log, settings),
-        Curves(log, settings, path.parent / "benchmarks").text(),
+        Curves(log, settings, path.parent / "benchmarks", program).text(),
         COMPARED.format(head=100 * (64 * 64 * 8 + 64 * 8 * 64 + 64 * 3) / multiply_adds(6, 64)),
     ]
     path.parent.mkdir(parents=True, exist_ok=True)

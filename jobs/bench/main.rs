@@ -86,6 +86,8 @@ enum What {
         #[arg(default_value_t = 64)]
         channels: usize,
     },
+    /// The SVG of a plot that comes as JSON on standard input; nothing if no line has two points
+    Plot,
 }
 
 fn main() {
@@ -107,10 +109,16 @@ fn main() {
             What::Memory { folder, batch, steps, blocks, channels } => {
                 loader::memory(&folder, batch, steps, blocks, channels)?
             }
+            What::Plot => plot()?,
         };
         pipeline::print(format_args!("{line}\n"))?;
         Ok(Exit::Done)
     })
+}
+
+fn plot() -> Result<String, BoxError> {
+    let plot: pipeline::Plot = serde_json::from_reader(std::io::stdin().lock())?;
+    Ok(plot.svg().unwrap_or_default().trim_end().to_owned())
 }
 
 fn cores() -> usize {

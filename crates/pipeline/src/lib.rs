@@ -1,5 +1,5 @@
 //! What every stage of a batch pipeline needs and none should write again: storage that is whole or not there,
-//! locks that die with their process, stop signals, stage stamps, configuration, progress, metrics, exit codes.
+//! locks that die with their process, stop signals, stage stamps, configuration, progress, metrics, plots, exit codes.
 //!
 //! This crate knows nothing of what the stages compute. A stage opens itself with [`Stage::open`], asks
 //! [`Stage::plan`] what is left to do, writes through its [`Store`] and ends with [`Stage::finish`]; a kill at any
@@ -17,6 +17,7 @@ mod hash;
 mod lock;
 mod machine;
 mod metrics;
+mod plot;
 mod progress;
 mod stage;
 mod stamp;
@@ -32,6 +33,7 @@ pub use hash::content_hash;
 pub use lock::{Lock, LockError, WHOLE};
 pub use machine::machine;
 pub use metrics::{Metrics, MetricsError};
+pub use plot::{Axis, Line, Plot};
 pub use progress::Progress;
 pub use stage::{Plan, Stage, StageError, StageSpec, dated_name, read_stamp};
 pub use stamp::{STAMP_FILE, Stamp, StampError, Status};
