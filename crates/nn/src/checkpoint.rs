@@ -49,6 +49,9 @@ pub struct CheckpointInfo {
     pub metrics: Value,
     /// Where the loader was: enough to go on with the next batch.
     pub loader: Value,
+    /// How a published network was made; null elsewhere.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub provenance: Value,
 }
 
 /// Which network is the best one after a save.

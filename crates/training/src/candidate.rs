@@ -94,6 +94,7 @@ impl<'a> Candidate<'a> {
             trainer,
             schedule: Schedule::new(config.learning_rate, config.learning_rate / 10.0, steps),
             checkpoint_steps: config.checkpoint_steps,
+            looks: None,
             info: info(profile, self.iteration, &self.window.inputs.values().cloned().collect::<Vec<_>>().join(" ")),
             metrics: metrics_from(stage.dir(), place.step)?,
             place,

@@ -18,6 +18,8 @@ use crate::profile::Profile;
 use crate::stages::Stages;
 use crate::{Error, Result};
 
+/// Held-out positions at a look in the middle of an epoch.
+const LOOK_POSITIONS: usize = 16_384;
 /// A kill costs at most this much training, whatever `checkpoint_steps` says.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 /// Steps between two lines of metrics.
@@ -47,6 +49,9 @@ pub(crate) struct Place {
 pub(crate) struct Losses {
     pub(crate) policy: f64,
     pub(crate) value: f64,
+    /// Absent from checkpoints of an earlier version.
+    #[serde(default)]
+    pub(crate) top1: f64,
     pub(crate) steps: u64,
 }
 
@@ -55,6 +60,12 @@ impl Losses {
         let n = self.steps.max(1) as f64;
         (self.policy / n, self.value / n)
     }
+}
+
+/// Looks at some of the held-out games while training goes on, for the curves in the metrics.
+pub(crate) struct Looks {
+    pub(crate) every: u64,
+    pub(crate) loader: LoaderSpec,
 }
 
 /// What a course is made of.
@@ -67,6 +78,7 @@ pub(crate) struct Course<'a> {
     pub(crate) schedule: Schedule,
     pub(crate) place: Place,
     pub(crate) checkpoint_steps: u64,
+    pub(crate) looks: Option<Looks>,
     /// What a checkpoint says beside the weights.
     pub(crate) info: CheckpointInfo,
     pub(crate) metrics: Metrics,
@@ -111,10 +123,12 @@ impl Course<'_> {
             place.positions += batch.rows as u64;
             place.recent.policy += report.policy_loss;
             place.recent.value += report.value_loss;
+            place.recent.top1 += report.top1;
             place.recent.steps += 1;
             if place.step.is_multiple_of(METRICS_STEPS) {
                 self.log(lr, report.grad_norm)?;
             }
+            self.look::<G>()?;
             if self.place.step.is_multiple_of(self.checkpoint_steps.max(1)) || saved.elapsed() > CHECKPOINT_EVERY {
                 self.save(Best::Keep, state)?;
                 saved = Instant::now();
@@ -137,6 +151,7 @@ impl Course<'_> {
 
     fn log(&mut self, lr: f64, grad_norm: f64) -> Result<()> {
         let (policy, value) = self.place.recent.mean();
+        let top1 = self.place.recent.top1 / self.place.recent.steps.max(1) as f64;
         self.place.last = std::mem::take(&mut self.place.recent);
         let rate = self.place.positions as f64 / self.place.seconds.max(1e-9);
         self.metrics.log(
@@ -144,6 +159,7 @@ impl Course<'_> {
             &[
                 ("train/policy_loss", policy),
                 ("train/value_loss", value),
+                ("train/top1", top1),
                 ("train/learning_rate", lr),
                 ("train/grad_norm", grad_norm),
                 ("train/positions_per_second", rate),
@@ -161,14 +177,42 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Losses and accuracies over all batches of a loader.
+    /// Losses and accuracies over all batches of a loader, into the metrics.
     pub(crate) fn validate<G: Game>(&mut self, spec: LoaderSpec) -> Result<EvalReport> {
+        self.validate_some::<G>(spec, usize::MAX)
+    }
+
+    /// Validates on some of the held-out games if it is time to; the metrics are all that comes of it.
+    fn look<G: Game>(&mut self) -> Result<()> {
+        let step = self.place.step;
+        let due = |looks: &&Looks| step.is_multiple_of(looks.every.max(1)) && step < self.schedule.total;
+        let Some(loader) = self.looks.as_ref().filter(due).map(|looks| looks.loader.clone()) else { return Ok(()) };
+        self.validate_some::<G>(loader, LOOK_POSITIONS)?;
+        Ok(())
+    }
+
+    fn validate_some<G: Game>(&mut self, spec: LoaderSpec, most: usize) -> Result<EvalReport> {
         let mut loader = Loader::<G>::over(&self.sources, spec)?;
         let (validator, mut total) = (self.trainer.validator()?, EvalReport::default());
-        while let Some(batch) = loader.next()? {
+        while total.rows < most
+            && let Some(batch) = loader.next()?
+        {
             self.stages.stop.check()?;
             total.add(&validator.evaluate(&view(&batch))?);
         }
+        if total.rows == 0 {
+            return Ok(total);
+        }
+        self.metrics.log(
+            self.place.step,
+            &[
+                ("validation/policy_loss", total.policy_loss()),
+                ("validation/value_loss", total.value_loss()),
+                ("validation/top1", total.top1_share()),
+                ("validation/top5", total.top5_share()),
+                ("validation/value_error", total.value_abs_error()),
+            ],
+        )?;
         Ok(total)
     }
 }

@@ -23,7 +23,7 @@ pub struct EvalReport {
     pub text: String,
 }
 
-/// Plays the `eval` stage with `network`, or the run's best network.
+/// Plays the `eval` stage with `network`, or the one that `[eval]` names, or the run's best network.
 ///
 /// # Errors
 /// No network yet, an opponent that cannot play, an engine that refuses its `UCI_Elo`, or a stop request.
@@ -34,23 +34,30 @@ pub fn evaluate<G: Game>(
     stop: &Stop,
 ) -> Result<EvalReport> {
     let stages = Stages { profile, layout, stop };
+    let named = Path::new(&profile.eval.network);
     let network = match network {
         Some(dir) => NetworkRef::at(dir)?,
-        None => best_network::<G>(stages)?,
+        None if profile.eval.network.is_empty() => best_network::<G>(stages)?,
+        None if named.is_dir() => NetworkRef::at(named)?,
+        None => {
+            let what = "the network that eval.network names";
+            return Err(Error::Missing { what, path: named.to_owned(), stage: "publish" });
+        }
     };
-    run::<G>(stages, &network, layout.eval(), 0)
+    run::<G>(stages, &network, "eval", layout.eval(), 0)
 }
 
 /// Plays or reads a match against the evaluation's opponent.
 pub(crate) fn run<G: Game>(
     stages: Stages<'_>,
     network: &NetworkRef,
+    name: &str,
     dir: PathBuf,
     generation: u32,
 ) -> Result<EvalReport> {
     let (profile, config) = (stages.profile, &stages.profile.eval);
     let opponent = Opponent::find::<G>(stages)?;
-    let spec = stage_spec::<G>(stages, network, &opponent, dir.clone(), generation);
+    let spec = stage_spec::<G>(stages, network, &opponent, name, dir.clone());
     let Some(stage) = locked_stage(spec, stages.layout, None)? else {
         let stamp = required(dir, "the match", "eval")?;
         return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("eval"));
@@ -73,14 +80,14 @@ fn stage_spec<G: Game>(
     stages: Stages<'_>,
     network: &NetworkRef,
     opponent: &Opponent,
+    name: &str,
     dir: PathBuf,
-    generation: u32,
 ) -> StageSpec {
     let profile = stages.profile;
     let settings = serde_json::json!({
         "game": G::NAME,
         "seed": profile.seed,
-        "eval": content(&profile.eval, &["games", "concurrency"]),
+        "eval": content(&profile.eval, &["games", "concurrency", "network"]),
         "search": profile.search,
         "engine": matches!(opponent, Opponent::Engine).then_some(&profile.engine),
     });
@@ -88,8 +95,7 @@ fn stage_spec<G: Game>(
     if let Opponent::Network(other) = opponent {
         inputs.insert("opponent".to_owned(), other.fingerprint.clone());
     }
-    let name = if generation == 0 { "eval".to_owned() } else { format!("refine/iter_{generation:04}/eval") };
-    let mut spec = stages.spec(&name, dir, settings, inputs);
+    let mut spec = stages.spec(name, dir, settings, inputs);
     spec.growable.insert("games".to_owned(), u64::from(profile.eval.games));
     spec
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arena::{MatchSpec, OpeningSource};
+use arena::{MatchReport, MatchSpec, OpeningSource};
 use games::{Game, Rng};
 use pipeline::{StageSpec, Stop};
 
 use crate::Result;
 use crate::matches::{Contender, play};
-use crate::profile::{Layout, Profile, content};
+use crate::profile::{GateConfig, Layout, Profile, content};
 use crate::stages::{NetworkRef, Stages};
 
 /// The stamp of an iteration's gate.
@@ -85,22 +85,36 @@ pub(crate) fn gate<G: Game>(
     candidate: &NetworkRef,
     best: &NetworkRef,
 ) -> Result<Verdict> {
-    let profile = stages.profile;
-    let config = &profile.gate;
-    let seed = profile.seed ^ Rng::part("gate") ^ u64::from(iteration);
-    let mut spec = MatchSpec::new("gate", u64::from(config.games), seed);
-    spec.openings = OpeningSource::Random { plies: config.random_plies as u16 };
-    spec.concurrency = profile.cores();
-    spec.max_plies = config.max_plies;
-    spec.generation = iteration;
-    let player = |network: &NetworkRef, role: &str| {
-        Contender::network::<G>(profile, network, &format!("{} {role}", network.name()), config.simulations)
-    };
-    let report = play::<G>(&spec, &player(candidate, "candidate")?, &player(best, "best")?, folder, stages.stop)?;
+    let config = &stages.profile.gate;
+    let players = [(candidate, "candidate"), (best, "best")];
+    let report = duel::<G>(stages, "gate", config, folder, iteration, players)?;
     Ok(Verdict {
         accepted: report.score.is_some_and(|score| score >= config.threshold),
         score: report.score,
         threshold: config.threshold,
         text: report.to_string(),
     })
+}
+
+/// Plays two networks, each with its role in the match, from random openings under the gate's rules.
+pub(crate) fn duel<G: Game>(
+    stages: Stages<'_>,
+    label: &str,
+    config: &GateConfig,
+    folder: &Path,
+    iteration: u32,
+    players: [(&NetworkRef, &str); 2],
+) -> Result<MatchReport> {
+    let profile = stages.profile;
+    let seed = profile.seed ^ Rng::part(label) ^ u64::from(iteration);
+    let mut spec = MatchSpec::new(label, u64::from(config.games), seed);
+    spec.openings = OpeningSource::Random { plies: config.random_plies as u16 };
+    spec.concurrency = profile.cores();
+    spec.max_plies = config.max_plies;
+    spec.generation = iteration;
+    let player = |(network, role): (&NetworkRef, &str)| {
+        Contender::network::<G>(profile, network, &format!("{} {role}", network.name()), config.simulations)
+    };
+    let [a, b] = players;
+    play::<G>(&spec, &player(a)?, &player(b)?, folder, stages.stop)
 }

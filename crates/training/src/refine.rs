@@ -12,7 +12,7 @@ use pipeline::{Stage, StageSpec, Stamp, Stop};
 use crate::candidate::Candidate;
 use crate::course;
 use crate::engines::Teacher;
-use crate::profile::{Layout, OnReject, Profile, SettingError};
+use crate::profile::{Layout, OnReject, Profile, SettingError, content};
 use crate::selfplay::SelfplayReport;
 use crate::stages::{NetworkRef, Stages, fingerprint, finished, is_done, locked_stage, required};
 use crate::window::Window;
@@ -152,7 +152,8 @@ impl Iteration<'_> {
             } else {
                 serde_json::json!({ "accepted": false, "skipped": trained.summary["skipped"] })
             };
-            Ok(stage.finish(&pipeline::content_hash(&summary), summary)?)
+            // The text tells how long the match took.
+            Ok(stage.finish(&pipeline::content_hash(&content(&summary, &["text"])), summary)?)
         })?;
         let stamp = required(layout.iteration(i, "gate"), "the gate", "gate")?;
         place.advance(&stamp, &candidate, stages.profile.gate.on_reject);
@@ -163,7 +164,8 @@ impl Iteration<'_> {
 
         let interval = stages.profile.refine.eval_interval;
         if self.only.is_none() && interval > 0 && i.is_multiple_of(interval) {
-            let played = evaluate::run::<G>(stages, &place.best, layout.iteration(i, "eval"), i)?;
+            let name = format!("refine/iter_{i:04}/eval");
+            let played = evaluate::run::<G>(stages, &place.best, &name, layout.iteration(i, "eval"), i)?;
             report.lines.push(format!("iteration {i}: {}", played.text));
         }
         Ok(true)
@@ -233,7 +235,7 @@ fn warn_of_collapse(iteration: u32, report: &SelfplayReport) {
 }
 
 /// The network that the loop begins with.
-fn initial<G: Game>(stages: Stages<'_>) -> Result<NetworkRef> {
+pub(crate) fn initial<G: Game>(stages: Stages<'_>) -> Result<NetworkRef> {
     match stages.profile.refine.init.as_str() {
         "pretrained" => {
             let dir = stages.layout.pretrain();

@@ -92,13 +92,13 @@ pub(crate) struct NetworkRef {
 impl NetworkRef {
     /// A checkpoint that lies anywhere.
     pub(crate) fn at(dir: &Path) -> Result<Self> {
-        let fingerprint = Checkpoint::load(&Store::open(dir)?)?.fingerprint();
+        let fingerprint = Checkpoint::load(&Store::open_existing(dir)?)?.fingerprint();
         Ok(NetworkRef { dir: dir.to_owned(), fingerprint })
     }
 
     /// The checkpoint, if it has the architecture that the profile asks for.
     pub(crate) fn checkpoint(&self, expected: &Architecture) -> Result<Checkpoint> {
-        let checkpoint = Checkpoint::load(&Store::open(&self.dir)?)?;
+        let checkpoint = Checkpoint::load(&Store::open_existing(&self.dir)?)?;
         if let Some(why) = &checkpoint.recovered {
             pipeline::say!("warning: {}: {why}", self.dir.display());
         }
@@ -109,7 +109,7 @@ impl NetworkRef {
     /// The network to play with.
     pub(crate) fn model<G: Game>(&self, profile: &Profile) -> Result<Model> {
         let device = nn::select_device(&profile.device)?;
-        let checkpoint = Checkpoint::load(&Store::open(&self.dir)?)?;
+        let checkpoint = Checkpoint::load(&Store::open_existing(&self.dir)?)?;
         checkpoint.expect_game(G::SHAPE)?;
         Ok(Model::from_network(&checkpoint.best_network(&device)?)?)
     }

@@ -1,6 +1,7 @@
 //! Supervised training on the corpus: the `pretrain` stage.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use dataset::{LoaderSpec, Part, Source, Split};
 use games::Game;
@@ -8,7 +9,7 @@ use nn::{Best, Checkpoint, Network, Schedule, Trainer};
 use pipeline::{Progress, Stage, StageSpec, Stop};
 use serde::{Deserialize, Serialize};
 
-use crate::course::{Course, Place, count_batches, info, metrics_from, trainer_config};
+use crate::course::{Course, Looks, Place, count_batches, info, metrics_from, trainer_config};
 use crate::profile::{Layout, Profile, content};
 use crate::stages::{Stages, fingerprint, locked_stage, required};
 use crate::{Error, Result};
@@ -102,33 +103,52 @@ pub fn pretrain<G: Game>(profile: &Profile, layout: &Layout, stop: &Stop) -> Res
     if profile.game != games::Chess::NAME {
         return Err(Error::NoTeacher(profile.game.clone()));
     }
-    let stages = Stages { profile, layout, stop };
-    let corpus = required(layout.corpus(), "the corpus", "corpus")?;
-    let Some(stage) = locked_stage(spec::<G>(stages, &fingerprint(&corpus)), layout, None)? else {
-        let stamp = required(layout.pretrain(), "the network", "pretrain")?;
+    let lesson = Lesson { name: "pretrain".to_owned(), dir: layout.pretrain(), games: None };
+    learn::<G>(Stages { profile, layout, stop }, &lesson)
+}
+
+/// A course of supervised training.
+pub(crate) struct Lesson {
+    /// The stage's.
+    pub(crate) name: String,
+    /// Where it is kept.
+    pub(crate) dir: PathBuf,
+    /// Learns only from the games whose id is below this. The held-out games stay those of the whole corpus.
+    pub(crate) games: Option<u64>,
+}
+
+/// Trains as `[pretrain]` says, or reads what training has reached.
+pub(crate) fn learn<G: Game>(stages: Stages<'_>, lesson: &Lesson) -> Result<PretrainReport> {
+    let corpus = required(stages.layout.corpus(), "the corpus", "corpus")?;
+    let Some(stage) = locked_stage(spec::<G>(stages, lesson, &fingerprint(&corpus)), stages.layout, None)? else {
+        let stamp = required(lesson.dir.clone(), "the network", "pretrain")?;
         return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("pretrain"));
     };
-    let report = Pretraining { stages, stage: &stage, corpus: fingerprint(&corpus) }.run::<G>()?;
+    let report = Pretraining { stages, stage: &stage, lesson, corpus: fingerprint(&corpus) }.run::<G>()?;
     let weights = Checkpoint::load(stage.store())?.fingerprint();
     stage.finish(&weights, serde_json::to_value(&report).unwrap_or_default())?;
     Ok(report)
 }
 
-fn spec<G: Game>(stages: Stages<'_>, corpus: &str) -> StageSpec {
+fn spec<G: Game>(stages: Stages<'_>, lesson: &Lesson, corpus: &str) -> StageSpec {
     let profile = stages.profile;
-    let settings = serde_json::json!({
+    let mut settings = serde_json::json!({
         "game": G::NAME,
         "seed": profile.seed,
         "net": profile.net,
-        "pretrain": content(&profile.pretrain, &["checkpoint_steps"]),
+        "pretrain": content(&profile.pretrain, &["checkpoint_steps", "looks"]),
     });
+    if let Some(games) = lesson.games {
+        settings["games"] = games.into();
+    }
     let inputs = BTreeMap::from([("corpus".to_owned(), corpus.to_owned())]);
-    stages.spec("pretrain", stages.layout.pretrain(), settings, inputs)
+    stages.spec(&lesson.name, lesson.dir.clone(), settings, inputs)
 }
 
 struct Pretraining<'a> {
     stages: Stages<'a>,
     stage: &'a Stage,
+    lesson: &'a Lesson,
     corpus: String,
 }
 
@@ -164,9 +184,13 @@ impl Pretraining<'_> {
             schedule: Schedule::new(config.peak_lr, config.end_lr, state.total),
             place: state.place.clone(),
             checkpoint_steps: config.checkpoint_steps,
+            looks: (config.looks > 0).then(|| Looks {
+                every: state.total.div_ceil(config.looks + 1),
+                loader: self.loader(0, Part::Validation),
+            }),
             info: info(profile, 0, &self.corpus),
             metrics: metrics_from(self.stage.dir(), state.place.step)?,
-            progress: Progress::new("pretrain", Some(state.total)),
+            progress: Progress::new(&self.lesson.name, Some(state.total)),
         };
         loop {
             // An epoch that was trained and not yet judged: also where a run goes on that was killed in between.
@@ -207,18 +231,9 @@ impl Pretraining<'_> {
             value_error: sums.value_abs_error(),
         };
         let weight = self.stages.profile.pretrain.value_weight;
-        course.metrics.log(
-            course.place.step,
-            &[
-                ("validation/policy_loss", report.policy_loss),
-                ("validation/value_loss", report.value_loss),
-                ("validation/top1", report.top1),
-                ("validation/top5", report.top5),
-                ("validation/value_error", report.value_error),
-            ],
-        )?;
         pipeline::say!(
-            "pretrain: after epoch {}: validation policy loss {:.3}, value loss {:.3}, top-1 {:.1} %",
+            "{}: after epoch {}: validation policy loss {:.3}, value loss {:.3}, top-1 {:.1} %",
+            self.lesson.name,
             report.epoch,
             report.policy_loss,
             report.value_loss,
@@ -238,11 +253,22 @@ impl Pretraining<'_> {
         course.save(if better { Best::Candidate } else { Best::Keep }, &|place| state.at(place))
     }
 
+    /// The games of a part of the split.
+    fn filter(&self, part: Part) -> Option<String> {
+        let configured = &self.stages.profile.pretrain.filter;
+        match (self.lesson.games.filter(|_| part == Part::Train), configured.as_str()) {
+            (None, "") => None,
+            (None, _) => Some(configured.clone()),
+            (Some(games), "") => Some(format!("game_id < {games}")),
+            (Some(games), _) => Some(format!("game_id < {games} AND ({configured})")),
+        }
+    }
+
     fn loader(&self, epoch: u64, part: Part) -> LoaderSpec {
         let (profile, config) = (self.stages.profile, &self.stages.profile.pretrain);
         LoaderSpec {
             sources: vec![Source::new([self.stages.layout.corpus()])],
-            where_sql: (!config.filter.is_empty()).then(|| config.filter.clone()),
+            where_sql: self.filter(part),
             seed: profile.seed,
             epoch,
             batch: config.batch,

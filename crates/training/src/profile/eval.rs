@@ -10,6 +10,8 @@ pub struct EvalConfig {
     /// `engine` (at `elo`), `reference` (the game's player of known strength), `untrained`, `pretrained`, `random`, or
     /// a checkpoint folder.
     pub opponent: String,
+    /// The checkpoint folder that plays; the run's best network if empty.
+    pub network: String,
     /// Games, two an opening.
     pub games: u32,
     /// Simulations of our network a move; 0 plays the raw policy.
@@ -32,6 +34,7 @@ impl Default for EvalConfig {
     fn default() -> Self {
         EvalConfig {
             opponent: "engine".to_owned(),
+            network: String::new(),
             games: 100,
             simulations: 400,
             elo: 1500,

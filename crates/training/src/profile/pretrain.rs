@@ -45,6 +45,9 @@ pub struct PretrainConfig {
     pub drop_duplicates: bool,
     /// Steps between checkpoints; one is written every minute too.
     pub checkpoint_steps: u64,
+    /// Looks at some of the held-out games while training goes on, beside the validation after each epoch: for curves
+    /// of the losses, nothing else. 0 for none.
+    pub looks: u64,
     /// Stop after this many steps even if epochs are left; 0 for no limit. The schedule ends there.
     pub max_steps: u64,
 }
@@ -69,6 +72,7 @@ impl Default for PretrainConfig {
             filter: String::new(),
             drop_duplicates: false,
             checkpoint_steps: 1000,
+            looks: 10,
             max_steps: 0,
         }
     }
