@@ -30,10 +30,15 @@ pub fn resolve(args: &ConfigArgs) -> Result<(Profile, Layout), BoxError> {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(profile.threads).build_global();
     }
     let root = match profile.data.as_str() {
-        "" => PathBuf::from("data").join(args.config.file_stem().unwrap_or_default()),
+        "" => PathBuf::from("data").join(profile_name(args)),
         data => PathBuf::from(data),
     };
     Ok((profile, Layout::new(root)))
+}
+
+/// What a profile is called: its file's name without the ending.
+pub fn profile_name(args: &ConfigArgs) -> String {
+    args.config.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// What to do about a damaged or stray file in a dataset.

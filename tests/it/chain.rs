@@ -14,7 +14,7 @@ fn every_stage_runs_once_and_only_what_changed_runs_again() {
         run.ok(stage, &[]);
     }
     let report = run.ok("report", &[]);
-    for word in ["corpus", "pretrain", "iteration 1", "UCI_Elo=1500"] {
+    for word in ["corpus", "pretrain", "iteration 1", "UCI_Elo=1500", "s in all"] {
         assert!(report.contains(word), "{word} is not in\n{report}");
     }
     let everything = run.files("", "");
@@ -39,6 +39,31 @@ fn every_stage_runs_once_and_only_what_changed_runs_again() {
     run.ok("corpus", &["--set", "corpus.games=15"]);
     assert!(!run.ok("pretrain", &["--set", "corpus.games=15"]).contains("done already"));
     assert!(run.ok("refine", &["--set", "corpus.games=15"]).contains("iter_0001/train: starts"));
+}
+
+#[test]
+fn the_time_of_a_stage_is_that_of_all_its_sittings() {
+    let run = RunDir::new(&small_profile());
+    let slow = ["--set", "engine.args=[\"--slow\", \"30\"]"];
+    let seconds = || run.json("corpus/stage.json")["seconds"].as_f64().unwrap();
+    // The first sitting is killed after its time was saved, the second is asked to stop.
+    let job = run.start("corpus", &slow);
+    wait_until("the time is saved", || run.path("corpus/stage.json").exists() && seconds() > 0.5);
+    signal(job.id(), "KILL");
+    finish(job);
+    let killed = seconds();
+    let job = run.start("corpus", &slow);
+    std::thread::sleep(Duration::from_millis(700));
+    signal(job.id(), "TERM");
+    finish(job);
+    let stopped = seconds();
+    assert!(stopped > killed + 0.3, "{killed} {stopped}");
+    assert!(run.ok("report", &[]).contains("not done"));
+    let said = run.ok("corpus", &[]);
+    assert!(said.contains("corpus: took ") && said.contains(" over 3 sittings"), "{said}");
+    assert!(seconds() > stopped);
+    let report = run.ok("report", &[]);
+    assert!(report.contains(&format!("corpus ({:.0} s over 3 sittings)", seconds())), "{report}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod kills;
 mod real_engine;
 mod recipes;
 mod relabel;
+mod results;
 mod run_dir;
 mod shards;
 mod small_games;

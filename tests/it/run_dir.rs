@@ -105,6 +105,7 @@ pub(crate) fn job_path(job: &str) -> PathBuf {
         "eval" => env!("CARGO_BIN_EXE_eval"),
         "stats" => env!("CARGO_BIN_EXE_stats"),
         "report" => env!("CARGO_BIN_EXE_report"),
+        "results" => env!("CARGO_BIN_EXE_results"),
         other => panic!("no job {other}"),
     })
 }

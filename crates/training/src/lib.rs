@@ -1,7 +1,8 @@
 //! The stages: a teacher's corpus, supervised training, self-play, refinement and measuring.
 //!
 //! Each stage reads files and writes files, knows from a stamp whether it is done, and continues where it was killed.
-//! The executables only parse arguments and call [`corpus`], [`pretrain`], [`refine`] or [`evaluate`].
+//! The executables only parse arguments and call [`corpus`], [`pretrain`], [`refine`], [`evaluate`], [`results`] or
+//! [`publish`].
 #![forbid(unsafe_code)]
 
 mod candidate;
@@ -9,12 +10,14 @@ mod course;
 mod engines;
 mod evaluate;
 mod gate;
+mod history;
 mod matches;
 mod production;
 mod profile;
 mod refine;
 mod relabel;
 mod report;
+mod results;
 mod selfplay;
 mod stages;
 mod supervised;
@@ -31,6 +34,7 @@ pub use profile::{
 };
 pub use refine::{RefineReport, Step, refine};
 pub use report::run_report;
+pub use results::{ResultsConfig, Section, results, write_page};
 pub use supervised::{EpochReport, PretrainReport, pretrain};
 pub use teacher::{CorpusReport, corpus, teacher_spec};
 
@@ -68,6 +72,24 @@ pub enum Error {
         path: std::path::PathBuf,
         /// The stage that makes it.
         stage: &'static str,
+    },
+    /// A stage's output does not fit what it was made from.
+    #[error("{} {what}: run `make {stage}` again", path.display())]
+    Stale {
+        /// The output.
+        path: std::path::PathBuf,
+        /// What does not fit.
+        what: &'static str,
+        /// The stage that makes it.
+        stage: &'static str,
+    },
+    /// A file of a stage holds something else.
+    #[error("{} cannot be read: {source}; move its folder aside and run the stage again", path.display())]
+    Content {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
     },
     /// A dataset with nothing to train on.
     #[error("{} has no position to train on: {hint}", path.display())]

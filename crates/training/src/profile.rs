@@ -30,6 +30,7 @@ pub use self::refine::RefineConfig;
 pub use self::relabel::RelabelConfig;
 pub use self::selfplay::SelfplayConfig;
 pub use self::train::TrainConfig;
+use crate::results::ResultsConfig;
 
 /// Everything that a configuration file may say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,6 +85,9 @@ pub struct Profile {
     /// The match that measures strength.
     #[serde(default)]
     pub eval: EvalConfig,
+    /// The experiments of the page of results.
+    #[serde(default)]
+    pub results: ResultsConfig,
 }
 
 /// What to do about a damaged or stray file in a dataset.
@@ -180,6 +184,7 @@ impl Profile {
         if !(0.0..1.0).contains(&self.train.teacher_share) {
             return refuse("train.teacher_share", self.train.teacher_share.to_string(), "expected a fraction below 1");
         }
+        self.results.check()?;
         if self.selfplay.simulations == 0 || self.gate.simulations == 0 {
             return refuse("simulations", "0".to_owned(), "self-play and gate search at least one simulation");
         }
