@@ -15,7 +15,7 @@ CARGO_FLAGS := --release $(if $(FEATURES),--features $(FEATURES))
 ARGS     = --config $(CONFIG) $(if $(GAMES),--set $@.games=$(GAMES)) $(foreach s,$(SET),--set $(s))
 PATH    := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup build demo test corpus pretrain selfplay relabel train gate refine eval stats report results play bench clean
+.PHONY: help setup build demo test corpus pretrain selfplay relabel train gate refine eval stats report results publish play bench clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -66,6 +66,9 @@ report: build ## corpus, losses and match of a profile on one page
 # ALSO="night gpu" puts what other profiles have reached on the same page.
 results: build ## experiments, then a page with plots -> docs/results.md
 	@$(BIN)/results $(ARGS) $(foreach p,$(ALSO),--also $(p))
+
+publish: build ## the best network, as what `make play` plays -> data/reference
+	@$(BIN)/publish $(ARGS)
 
 # NETWORK=data/cpu/pretrain plays another checkpoint folder than data/reference.
 play: build ## the network as a UCI engine, for a chess program or by hand

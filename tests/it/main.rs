@@ -6,6 +6,7 @@ mod bad_input;
 mod chain;
 mod chess_cases;
 mod kills;
+mod publish;
 mod real_engine;
 mod recipes;
 mod relabel;

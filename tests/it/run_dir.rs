@@ -106,6 +106,7 @@ pub(crate) fn job_path(job: &str) -> PathBuf {
         "stats" => env!("CARGO_BIN_EXE_stats"),
         "report" => env!("CARGO_BIN_EXE_report"),
         "results" => env!("CARGO_BIN_EXE_results"),
+        "publish" => env!("CARGO_BIN_EXE_publish"),
         other => panic!("no job {other}"),
     })
 }

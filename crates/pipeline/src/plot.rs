@@ -206,14 +206,14 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     ((low / step).floor() as i64..=(high / step).ceil() as i64).map(|i| i as f64 * step).collect()
 }
 
-/// A number with at most six digits, thousands as k and millions as M.
+/// A number to three digits, thousands as k and millions as M.
 fn short(x: f64) -> String {
     let (x, unit) = match x.abs() {
         size if size >= 1e6 => (x / 1e6, "M"),
         size if size >= 1e3 => (x / 1e3, "k"),
         _ => (x, ""),
     };
-    let digits = if x == 0.0 { 0.0 } else { (5.0 - x.abs().log10().floor()).clamp(0.0, 12.0) };
+    let digits = if x == 0.0 { 0.0 } else { (2.0 - x.abs().log10().floor()).clamp(0.0, 12.0) };
     let text = format!("{x:.*}", digits as usize);
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text}{unit}")
@@ -236,7 +236,7 @@ mod tests {
     fn numbers_are_short_and_marks_round() {
         assert_eq!(
             [0.0, 0.1 + 0.2, 1500.0, 2e6, -50.0, 1234.5678].map(short),
-            ["0", "0.3", "1.5k", "2M", "-50", "1.23457k"]
+            ["0", "0.3", "1.5k", "2M", "-50", "1.23k"]
         );
         assert_eq!(ticks(0.0, 10_500.0), [0.0, 2000.0, 4000.0, 6000.0, 8000.0, 10_000.0, 12_000.0]);
         assert_eq!(ticks(-120.0, 60.0), [-150.0, -100.0, -50.0, 0.0, 50.0, 100.0]);

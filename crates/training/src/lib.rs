@@ -14,6 +14,7 @@ mod history;
 mod matches;
 mod production;
 mod profile;
+mod publish;
 mod refine;
 mod relabel;
 mod report;
@@ -32,6 +33,7 @@ pub use profile::{
     Adjudicate, CorpusConfig, EngineConfig, EvalConfig, GateConfig, Layout, Mistakes, OnBadShard, OnReject, Plies,
     PretrainConfig, Profile, RefineConfig, RelabelConfig, SelfplayConfig, SettingError, TrainConfig,
 };
+pub use publish::{Published, publish};
 pub use refine::{RefineReport, Step, refine};
 pub use report::run_report;
 pub use results::{ResultsConfig, Section, results, write_page};
@@ -90,6 +92,14 @@ pub enum Error {
         path: std::path::PathBuf,
         /// What is wrong with it.
         source: serde_json::Error,
+    },
+    /// A network that cannot be published.
+    #[error("cannot publish {}: {why}", path.display())]
+    Publish {
+        /// The network, the stage, or the folder that it was to go to.
+        path: std::path::PathBuf,
+        /// Why, and what to do.
+        why: String,
     },
     /// A dataset with nothing to train on.
     #[error("{} has no position to train on: {hint}", path.display())]
