@@ -10,7 +10,7 @@ use games::{Chess, Game, Line, Move, Score};
 use shakmaty::{CastlingMode, EnPassantMode, Position};
 
 use crate::process::Process;
-use crate::{Bound, Deadlines, EngineError, EngineSpec, Info, Limit, OptionTable, Phase, UciLine};
+use crate::{Bound, Budget, Deadlines, EngineError, EngineSpec, Info, Limit, OptionTable, Phase, UciLine};
 
 /// A move that an engine chose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,18 +145,19 @@ impl Engine {
         self.ready()
     }
 
-    /// Asks for a move at the end of `line`.
+    /// Asks for a move at the end of `line`, within a [`Limit`] or on [`Clocks`](crate::Clocks). Whoever keeps the
+    /// clocks judges whether the answer came in time.
     ///
     /// # Errors
     /// [`EngineError::NoMove`] and [`EngineError::ZeroLimit`] before anything is sent; [`EngineError::Stall`] and
     /// [`EngineError::Disconnect`], after which the engine is gone; [`EngineError::IllegalMove`] for anything that
     /// is not a legal move; [`EngineError::Late`]; [`EngineError::Interrupted`].
-    pub fn play(&mut self, line: &Line<Chess>, limit: Limit) -> Result<EngineMove, EngineError> {
+    pub fn play(&mut self, line: &Line<Chess>, budget: impl Into<Budget>) -> Result<EngineMove, EngineError> {
         let no_move = || EngineError::NoMove { fen: line.state().fen() };
         if line.state().position().legal_moves().is_empty() {
             return Err(no_move());
         }
-        let Analysis { m, score, depth, nodes, time } = self.analyse(line, limit)?;
+        let Analysis { m, score, depth, nodes, time } = self.analyse(line, budget)?;
         m.map(|m| EngineMove { m, score, depth, nodes, time }).ok_or_else(no_move)
     }
 
@@ -164,20 +165,22 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::play`], but for [`EngineError::NoMove`].
-    pub fn analyse(&mut self, line: &Line<Chess>, limit: Limit) -> Result<Analysis, EngineError> {
-        if limit.is_zero() {
-            return Err(EngineError::ZeroLimit(limit));
+    pub fn analyse(&mut self, line: &Line<Chess>, budget: impl Into<Budget>) -> Result<Analysis, EngineError> {
+        let budget = budget.into();
+        match budget {
+            Budget::Move(limit) if limit.is_zero() => return Err(EngineError::ZeroLimit(limit)),
+            _ => {}
         }
         self.settle()?;
         self.process.discard();
         self.command.clear();
         write_position(&mut self.command, line, self.castling);
-        limit.write_go(&mut self.command);
+        budget.write_go(&mut self.command);
         let began = Instant::now();
         self.process.send(&self.command, Phase::BestMove)?;
         self.searching = true;
         let mut scores = Scores::default();
-        let text = self.process.wait(Phase::BestMove, limit.time() + self.deadlines.answer, |line| {
+        let text = self.process.wait(Phase::BestMove, budget.time() + self.deadlines.answer, |line| {
             match line {
                 UciLine::Info(info) => scores.take(&info),
                 UciLine::BestMove(text) => return Some(text.to_owned()),
@@ -187,7 +190,9 @@ impl Engine {
         })?;
         self.searching = false;
         let (time, margin) = (began.elapsed(), self.deadlines.margin);
-        if matches!(limit, Limit::MoveTime(allowed) if time > allowed + margin) {
+        if let Budget::Move(limit @ Limit::MoveTime(allowed)) = budget
+            && time > allowed + margin
+        {
             return Err(EngineError::Late { path: self.path.clone(), limit, taken: time, margin });
         }
         let state = line.state();

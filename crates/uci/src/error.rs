@@ -74,8 +74,8 @@ impl fmt::Display for Exit {
 pub enum EngineError {
     /// No executable file was found.
     #[error(
-        "no engine `{configured}` was found; looked at {looked}. Install it (`apt install stockfish`, \
-         `brew install stockfish`) or give the path of its executable in the config"
+        "no engine `{configured}` was found; looked at {looked}. Install Stockfish (`apt install stockfish`, \
+         `brew install stockfish`), build our own (`make build`), or give the path of an executable in the config"
     )]
     NotFound {
         /// What the config says.

@@ -30,8 +30,8 @@ mod supervised;
 
 pub use engine::{Analysis, Engine, EngineMove};
 pub use error::{EngineError, Exit, Phase};
-pub use find::find_engine;
-pub use limit::Limit;
+pub use find::{AUTO, FoundEngine, choose_engine, find_engine};
+pub use limit::{Budget, Clocks, Limit};
 pub use options::{EngineOption, OptionFault, OptionKind, OptionTable};
 pub use protocol::{Bound, Info, UciLine, parse_line};
 pub use spec::{Deadlines, EngineSpec};

@@ -64,23 +64,13 @@ impl Limit {
         }
     }
 
-    /// The time that the limit itself grants; zero for node and depth limits.
-    pub(crate) fn time(self) -> Duration {
-        if let Limit::MoveTime(time) = self { time } else { Duration::ZERO }
-    }
-
-    /// Appends the `go` command and its line end.
-    pub(crate) fn write_go(self, out: &mut String) {
-        let (word, value) = match self {
+    /// The word and the number of the `go` command.
+    fn go(self) -> (&'static str, u64) {
+        match self {
             Limit::Nodes(n) => ("nodes", n),
             Limit::Depth(d) => ("depth", u64::from(d)),
             Limit::MoveTime(t) => ("movetime", millis(t)),
-        };
-        out.push_str("go ");
-        out.push_str(word);
-        out.push(' ');
-        out.push_str(&value.to_string());
-        out.push('\n');
+        }
     }
 }
 
@@ -92,6 +82,74 @@ impl fmt::Display for Limit {
             Limit::Depth(d) => write!(f, "depth={d}"),
             Limit::MoveTime(t) => write!(f, "movetime={}ms", millis(t)),
         }
+    }
+}
+
+/// What the clocks show before a move, for the sides that play on one: White, then Black.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Clocks {
+    /// What is left.
+    pub left: [Option<Duration>; 2],
+    /// What is added after each of the side's moves.
+    pub increment: [Duration; 2],
+}
+
+/// What an engine is told about how long to think.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Budget {
+    /// The budget of this move.
+    Move(Limit),
+    /// The clocks of the game; the engine decides.
+    Game(Clocks),
+}
+
+impl From<Limit> for Budget {
+    fn from(limit: Limit) -> Self {
+        Budget::Move(limit)
+    }
+}
+
+impl From<Clocks> for Budget {
+    fn from(clocks: Clocks) -> Self {
+        Budget::Game(clocks)
+    }
+}
+
+impl Budget {
+    /// The longest time that may be used up before the answer; zero for node and depth limits.
+    pub(crate) fn time(self) -> Duration {
+        match self {
+            Budget::Move(Limit::MoveTime(time)) => time,
+            Budget::Move(_) => Duration::ZERO,
+            Budget::Game(clocks) => clocks.left.into_iter().flatten().max().unwrap_or_default(),
+        }
+    }
+
+    /// Appends the `go` command and its line end. A clock never shows less than a millisecond: engines differ in what
+    /// they take 0 for.
+    pub(crate) fn write_go(self, out: &mut String) {
+        out.push_str("go");
+        let mut word = |name: &str, value: u64| {
+            out.push(' ');
+            out.push_str(name);
+            out.push(' ');
+            out.push_str(&value.to_string());
+        };
+        match self {
+            Budget::Move(limit) => {
+                let (name, value) = limit.go();
+                word(name, value);
+            }
+            Budget::Game(clocks) => {
+                for (side, names) in [["wtime", "winc"], ["btime", "binc"]].into_iter().enumerate() {
+                    if let Some(left) = clocks.left[side] {
+                        word(names[0], millis(left).max(1));
+                        word(names[1], millis(clocks.increment[side]));
+                    }
+                }
+            }
+        }
+        out.push('\n');
     }
 }
 
@@ -119,6 +177,23 @@ mod tests {
         }
         assert_eq!(Limit::Nodes(1500).to_string(), "nodes=1500");
         assert_eq!(Limit::MoveTime(Duration::from_millis(100)).to_string(), "movetime=100ms");
+    }
+
+    #[test]
+    fn the_go_command_of_limits_and_clocks() {
+        let go = |budget: Budget| {
+            let mut out = String::new();
+            budget.write_go(&mut out);
+            out
+        };
+        let ms = Duration::from_millis;
+        assert_eq!(go(Limit::Nodes(1500).into()), "go nodes 1500\n");
+        assert_eq!(go(Limit::MoveTime(ms(100)).into()), "go movetime 100\n");
+        let both = Clocks { left: [Some(ms(9_500)), Some(Duration::ZERO)], increment: [ms(100), ms(0)] };
+        assert_eq!(go(both.into()), "go wtime 9500 winc 100 btime 1 binc 0\n");
+        let black = Clocks { left: [None, Some(ms(700))], ..both };
+        assert_eq!(go(black.into()), "go btime 700 binc 0\n");
+        assert_eq!((Budget::from(both).time(), Budget::from(Limit::Depth(3)).time()), (ms(9_500), ms(0)));
     }
 
     #[test]

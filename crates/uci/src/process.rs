@@ -116,6 +116,9 @@ impl Process {
         let failed = |reason| EngineError::Spawn { path: spec.path.clone(), reason };
         let mut command = Command::new(&spec.path);
         command.args(&spec.args).process_group(0);
+        if let Some(folder) = &spec.folder {
+            command.current_dir(folder);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = {
             let _one_at_a_time = lock(&SPAWN);

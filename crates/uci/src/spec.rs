@@ -39,6 +39,9 @@ pub struct EngineSpec {
     pub path: PathBuf,
     /// Its command-line arguments.
     pub args: Vec<String>,
+    /// The folder that it runs in; that of this program if absent. Relative paths in the arguments and options are
+    /// then seen from there.
+    pub folder: Option<PathBuf>,
     /// UCI options, set in this order and checked against what the engine declares.
     pub options: Vec<(String, String)>,
     /// How long to wait.
@@ -53,6 +56,7 @@ impl EngineSpec {
         EngineSpec {
             path: path.into(),
             args: Vec::new(),
+            folder: None,
             options: Vec::new(),
             deadlines: Deadlines::default(),
             interrupt: None,

@@ -12,7 +12,7 @@ use games::{Chess, Game, Line, Outcome, Score, Termination};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgid};
-use uci::{Engine, EngineError, EngineSpec, Exit, Limit, MAX_FAILURES, OptionFault, Phase, Supervised};
+use uci::{Clocks, Engine, EngineError, EngineSpec, Exit, Limit, MAX_FAILURES, OptionFault, Phase, Supervised};
 
 const FAKE: &str = env!("CARGO_BIN_EXE_tabiya-fake-engine");
 const NODES: Limit = Limit::Nodes(1000);
@@ -454,4 +454,25 @@ fn u4_a_supervised_engine_that_cannot_start_is_given_up_with_its_last_words() {
     assert!(began.elapsed() < Duration::from_secs(10));
     let error = Supervised::new(EngineSpec::new("/no/such/engine")).engine().map(|_| ()).unwrap_err();
     assert!(Supervised::new(EngineSpec::new("/no/such/engine")).failed(error).is_err(), "at once");
+}
+
+#[test]
+fn an_engine_runs_in_the_folder_that_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = fake(&["--state", "moves"]);
+    spec.folder = Some(folder.path().to_owned());
+    start(&spec).play(&opening(), NODES).unwrap();
+    assert_eq!(std::fs::read_to_string(folder.path().join("moves")).unwrap(), "1");
+}
+
+#[test]
+fn an_engine_is_told_the_clocks() {
+    let script = "while read line; do case $line in uci) echo uciok;; isready) echo readyok;; quit) exit;; \
+                  'go wtime 900 winc 20') echo bestmove e2e4;; esac; done";
+    let left = [Some(Duration::from_millis(900)), None];
+    let clocks = Clocks { left, increment: [Duration::from_millis(20); 2] };
+    start(&shell(script)).play(&opening(), clocks).unwrap();
+    // The clock is no deadline of the client's: an engine that oversteps it is judged by who keeps the clocks.
+    let mut late = start(&fake(&["--slow", "950"]));
+    assert!(late.play(&opening(), clocks).unwrap().time > Duration::from_millis(900));
 }

@@ -13,6 +13,7 @@
 //! --stderr-flood B    writes B bytes to stderr before uciok and before every move
 //! --odd-spacing       noise and odd spacing around the protocol
 //! --other-pv          its last exact score belongs to another move
+//! --plain             has no options of strength (Skill Level, UCI_LimitStrength, UCI_Elo)
 //! --ignore-quit       ignores quit, SIGTERM and the end of its input (for 30 s)
 //! --strict            exits with status 4 when a position command holds an illegal move
 //! --state FILE        counts the moves for --*-every across restarts (one engine at a time)
@@ -65,6 +66,7 @@ struct Config {
     no_info: bool,
     other_pv: bool,
     strict: bool,
+    plain: bool,
     state: Option<String>,
 }
 
@@ -95,6 +97,7 @@ impl Config {
                 "--no-info" => config.no_info = true,
                 "--other-pv" => config.other_pv = true,
                 "--strict" => config.strict = true,
+                "--plain" => config.plain = true,
                 _ => return Err(format!("unknown flag {flag}")),
             }
         }
@@ -224,7 +227,9 @@ impl Fake {
         let name = self.config.name.as_deref().unwrap_or("Tabiya Fake 1.0");
         self.say(&format!("id name {name}\nid author Tabiya\n\n"));
         self.fault("id");
-        self.say(OPTIONS);
+        let of_strength = |line: &&str| ["UCI_Elo", "UCI_LimitStrength", "Skill"].iter().any(|o| line.contains(o));
+        let options = OPTIONS.lines().filter(|line| !self.config.plain || !of_strength(line));
+        self.say(&options.map(|line| format!("{line}\n")).collect::<String>());
         self.say("uciok\n");
         self.fault("uciok");
     }
