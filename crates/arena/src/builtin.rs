@@ -83,21 +83,30 @@ const OPENINGS: &[(&str, &str)] = &[
     ("E70 King's Indian Defence", "d2d4 g8f6 c2c4 g7g6 b1c3 f8g7 e2e4 d7d6"),
 ];
 
+/// Continuations of [`OPENINGS`], two plies longer, a line each: name, tab, moves in UCI. Made by
+/// `scripts/variations.py`, which keeps what an engine holds for even.
+const VARIATIONS: &str = include_str!("variations.txt");
+
 /// The built-in openings, in the order of their ECO codes as listed.
-pub fn builtin_openings() -> Vec<Opening> {
-    OPENINGS
-        .iter()
-        .filter_map(|(name, text)| {
-            let mut state = Chess::start();
-            let mut moves = Vec::new();
-            for word in text.split(' ') {
-                let m = state.parse_move(word).ok()?;
-                state.play(m);
-                moves.push(m);
-            }
-            Some(Opening { name: Some((*name).to_owned()), start_fen: None, moves })
-        })
-        .collect()
+pub(crate) fn builtin_openings() -> Vec<Opening> {
+    OPENINGS.iter().filter_map(|(name, text)| opening(name, text)).collect()
+}
+
+/// Continuations of the built-in openings, for matches of more pairs than there are openings.
+pub(crate) fn builtin_variations() -> Vec<Opening> {
+    VARIATIONS.lines().filter_map(|line| line.split_once('\t')).filter_map(|(name, text)| opening(name, text)).collect()
+}
+
+/// An opening of the lists; `None` if a move is not legal.
+fn opening(name: &str, text: &str) -> Option<Opening> {
+    let mut state = Chess::start();
+    let mut moves = Vec::new();
+    for word in text.split(' ') {
+        let m = state.parse_move(word).ok()?;
+        state.play(m);
+        moves.push(m);
+    }
+    Some(Opening { name: Some(name.to_owned()), start_fen: None, moves })
 }
 
 #[cfg(test)]
@@ -108,16 +117,20 @@ mod tests {
 
     use super::*;
 
+    fn all() -> Vec<Opening> {
+        builtin_openings().into_iter().chain(builtin_variations()).collect()
+    }
+
     #[test]
     fn every_opening_replays_and_is_distinct() {
-        let openings = builtin_openings();
-        assert!(openings.len() >= 40);
-        assert_eq!(openings.len(), OPENINGS.len(), "an unreadable line is dropped");
+        let openings = all();
+        assert!(builtin_openings().len() >= 40 && openings.len() >= 300, "{}", openings.len());
+        assert_eq!(openings.len(), OPENINGS.len() + VARIATIONS.lines().count(), "an unreadable line is dropped");
         let (mut names, mut positions) = (HashSet::new(), HashSet::new());
         for opening in &openings {
             let name = opening.name.clone().unwrap();
             let line = opening.line::<Chess>().unwrap();
-            assert!((4..=10).contains(&line.moves().len()), "{name}");
+            assert!((4..=12).contains(&line.moves().len()), "{name}");
             assert_eq!(line.state().outcome(), Outcome::Ongoing, "{name}");
             assert!(positions.insert(line.state().hash()), "{name} transposes to another opening");
             let eco = name.split(' ').next().unwrap().to_owned();
@@ -130,7 +143,7 @@ mod tests {
     #[test]
     fn every_opening_is_materially_even() {
         // A pawn at most: a check against typing errors that leave a piece hanging.
-        for opening in builtin_openings() {
+        for opening in all() {
             let line = opening.line::<Chess>().unwrap();
             let material = |color| {
                 let side = shakmaty::Position::board(line.state().position()).material_side(color);

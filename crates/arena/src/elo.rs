@@ -145,21 +145,39 @@ pub struct NormalizedElo {
 pub struct Scores {
     counts: Vec<f64>,
     games_each: f64,
+    /// The games one by one, where they are known: a pair of one point does not tell whether its games were drawn.
+    games: Option<Wdl>,
 }
 
 impl From<Wdl> for Scores {
     fn from(wdl: Wdl) -> Self {
-        Scores { counts: [wdl.losses, wdl.draws, wdl.wins].map(|n| n as f64).to_vec(), games_each: 1.0 }
+        let counts = [wdl.losses, wdl.draws, wdl.wins].map(|n| n as f64).to_vec();
+        Scores { counts, games_each: 1.0, games: Some(wdl) }
     }
 }
 
 impl From<Pentanomial> for Scores {
     fn from(pairs: Pentanomial) -> Self {
-        Scores { counts: pairs.0.map(|n| n as f64).to_vec(), games_each: 2.0 }
+        Scores { counts: pairs.0.map(|n| n as f64).to_vec(), games_each: 2.0, games: None }
     }
 }
 
 impl Scores {
+    /// Pairs whose games are `games`.
+    pub fn of_pairs(pairs: Pentanomial, games: Wdl) -> Self {
+        Scores { games: Some(games), ..Scores::from(pairs) }
+    }
+
+    /// BayesElo's parameter of draws as the games show it: `200 log10((1 - l) / l (1 - w) / w)` of the shares won and
+    /// lost (Coulom, BayesElo). A class without a game counts as half a game; `None` if the games are not known.
+    pub(crate) fn draw_elo(&self) -> Option<f64> {
+        let games = self.games.filter(|games| games.games() > 0)?;
+        let total = games.games() as f64;
+        let share = |n: u64| (n as f64).clamp(0.5, total - 0.5) / total;
+        let (won, lost) = (share(games.wins), share(games.losses));
+        Some(200.0 * ((1.0 - lost) / lost * (1.0 - won) / won).log10()).filter(|elo| elo.is_finite())
+    }
+
     /// Games or pairs counted.
     pub(crate) fn total(&self) -> f64 {
         self.counts.iter().sum()
@@ -257,6 +275,13 @@ fn elo_of(score: f64) -> f64 {
 /// The expected score at an Elo difference.
 pub(crate) fn score_of(elo: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf(-elo / 400.0))
+}
+
+/// The expected score at a BayesElo difference.
+pub(crate) fn score_of_bayes(elo: f64, draw_elo: f64) -> f64 {
+    let win = 1.0 / (1.0 + 10f64.powf((draw_elo - elo) / 400.0));
+    let loss = 1.0 / (1.0 + 10f64.powf((draw_elo + elo) / 400.0));
+    (1.0 + win - loss) / 2.0
 }
 
 /// The normal distribution function, from the Chebyshev fit of erfc in Numerical Recipes (relative error 1.2e-7).

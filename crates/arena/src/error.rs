@@ -52,6 +52,14 @@ pub enum ArenaError {
     /// The match folder.
     #[error(transparent)]
     Store(#[from] pipeline::StoreError),
+    /// A file of the match folder cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// A report or a stamp of this match cannot be written or read as JSON.
     #[error("{path}: not the JSON of a match: {source}")]
     Json {

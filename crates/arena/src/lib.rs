@@ -15,6 +15,7 @@
 
 mod adjudicate;
 mod builtin;
+mod clock;
 mod elo;
 mod error;
 mod openings;
@@ -25,9 +26,10 @@ mod report;
 mod round;
 mod spec;
 mod sprt;
+mod timing;
 
 pub use adjudicate::{Adjudication, Adjudicator, DrawRule, ResignRule};
-pub use builtin::builtin_openings;
+pub use clock::TimeControl;
 pub use elo::{Elo, NormalizedElo, Pentanomial, Scores, Wdl};
 pub use error::ArenaError;
 pub use openings::{Opening, OpeningError, OpeningSource, openings, random_openings};
@@ -36,3 +38,4 @@ pub use play::{Factory, play_match};
 pub use report::MatchReport;
 pub use spec::MatchSpec;
 pub use sprt::{EloModel, SprtReport, SprtSpec, Verdict};
+pub use timing::Thinking;

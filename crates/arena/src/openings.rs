@@ -8,7 +8,7 @@ use games::{Chess, Game, GameError, Line, Move, Outcome, Rng};
 use pipeline::say;
 use serde::{Deserialize, Serialize};
 
-use crate::builtin_openings;
+use crate::builtin::{builtin_openings, builtin_variations};
 
 /// How often a random opening is drawn again before the list is taken to be complete.
 const REDRAWS: u64 = 500;
@@ -44,7 +44,7 @@ impl Opening {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "snake_case", deny_unknown_fields)]
 pub enum OpeningSource {
-    /// The built-in chess openings, in a seeded order.
+    /// The built-in chess openings, in a seeded order, then continuations of them.
     Builtin {},
     /// Random legal plies, no two openings reaching the same position.
     Random {
@@ -96,19 +96,24 @@ pub enum OpeningError {
 pub fn openings<G: Game>(source: &OpeningSource, seed: u64, pairs: usize) -> Result<Vec<Opening>, OpeningError> {
     let chess = TypeId::of::<G>() == TypeId::of::<Chess>();
     let chess_only = |what| if chess { Ok(()) } else { Err(OpeningError::ChessOnly { what, game: G::NAME }) };
+    let mut order = Rng::from_parts(&[seed, Rng::part("opening order")]);
     let mut list = match source {
         OpeningSource::Random { plies } => return random_openings::<G>(*plies, seed, pairs),
         OpeningSource::Start {} => return Ok(vec![Opening::default()]),
         OpeningSource::Builtin {} => {
             chess_only("the built-in openings")?;
-            builtin_openings()
+            let (mut list, mut more) = (builtin_openings(), builtin_variations());
+            order.shuffle(&mut list);
+            order.shuffle(&mut more);
+            list.append(&mut more);
+            return Ok(list);
         }
         OpeningSource::Book { path, plies } => {
             chess_only("opening books")?;
             book(path, *plies)?
         }
     };
-    Rng::from_parts(&[seed, Rng::part("opening order")]).shuffle(&mut list);
+    order.shuffle(&mut list);
     Ok(list)
 }
 
@@ -199,6 +204,8 @@ mod tests {
         let c = openings::<Chess>(&OpeningSource::Builtin {}, 2, 10).unwrap();
         assert_eq!(a, b);
         assert!(a != c && a.len() == c.len());
+        let (first, then) = (builtin_openings(), &a[builtin_openings().len()..]);
+        assert!(first.iter().all(|o| a.contains(o) && !then.contains(o)), "the continuations come behind");
         let refused = openings::<TicTacToe>(&OpeningSource::Builtin {}, 1, 10).unwrap_err();
         assert!(refused.to_string().contains("tictactoe"));
     }

@@ -1,7 +1,7 @@
 //! The files of a match folder.
 //!
 //! `match.json` says which match the folder holds, and `games.journal` holds its finished games in the order in which
-//! they finished. The rest is made of these two when the match is over, and made again by another run: shards in
+//! they finished; `times.jsonl` says how long the players thought. The rest is made of these two when the match is over, and made again by another run: shards in
 //! `games/`, `games.pgn`, `report.json` and `report.txt`.
 
 use std::path::Path;
@@ -16,6 +16,8 @@ use crate::{ArenaError, MatchReport, MatchSpec, pgn};
 
 /// The journal's file name.
 pub(crate) const JOURNAL: &str = "games.journal";
+/// The file of thinking times.
+pub(crate) const TIMES: &str = "times.jsonl";
 const STAMP: &str = "match.json";
 /// The folder of the shards, apart from the other files so that it reads as a dataset.
 const SHARDS: &str = "games";
@@ -148,11 +150,11 @@ mod tests {
     #[test]
     fn another_match_is_named() {
         let folder = Path::new("m");
-        let settings = MatchSpec::new("m", 2, 1).settings("chess", "x");
+        let settings = MatchSpec::new("m", 2, 1).settings("chess");
         let players = ["a".to_owned(), "b".to_owned()];
         let stamp = MatchStamp { settings: settings.clone(), players: players.clone(), seconds: 0.0 };
         stamp.check(folder, &settings, Some(&players)).unwrap();
-        let other = MatchSpec::new("m", 2, 2).settings("chess", "x");
+        let other = MatchSpec::new("m", 2, 2).settings("chess");
         let message = stamp.check(folder, &other, None).unwrap_err().to_string();
         assert!(message.contains("`seed` 1 where it now is 2"), "{message}");
         let message = stamp.check(folder, &settings, Some(&["a".to_owned(), "c".to_owned()])).unwrap_err().to_string();

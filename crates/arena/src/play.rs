@@ -16,9 +16,10 @@ use games::{Color, Game, Rng};
 use pipeline::{Progress, Stop, Store};
 use search::{Player, PlayerError};
 
-use crate::output::{JOURNAL, MatchStamp, write_outputs};
+use crate::output::{JOURNAL, MatchStamp, TIMES, write_outputs};
 use crate::report::{color_of_a, points_of_a, points_of_pair};
-use crate::round::{Failure, Side, play_game};
+use crate::round::{Failure, Played, Side, play_game};
+use crate::timing::TimeLog;
 use crate::{ArenaError, MatchReport, MatchSpec, Opening, Pentanomial, Scores, SprtSpec, Verdict, Wdl, openings};
 
 /// Makes the player of a slot, a number below the match's concurrency. Slots play at the same time, so a player may
@@ -46,9 +47,10 @@ pub fn play_match<G: Game>(
 ) -> Result<MatchReport, ArenaError> {
     spec.check()?;
     let openings = openings::<G>(&spec.openings, spec.seed, (spec.games / 2) as usize)?;
-    let settings = spec.settings(G::NAME, &fixed_list_hash(spec, &openings));
+    let settings = spec.settings(G::NAME);
     let store = Store::open(folder)?;
     let (journal, recovered) = Journal::open(&folder.join(JOURNAL))?;
+    let mut times = TimeLog::open(&folder.join(TIMES))?;
     let old_stamp = MatchStamp::read(&store)?.filter(|_| !recovered.is_empty());
     match &old_stamp {
         Some(stamp) => stamp.check(folder, &settings, None)?,
@@ -59,6 +61,7 @@ pub fn play_match<G: Game>(
         }
     }
     let mut table = Table::new(spec, recovered);
+    check_openings(folder, &openings, table.records.values())?;
     let pending: Vec<u64> = (0..spec.games).filter(|id| !table.records.contains_key(id)).collect();
     let stamp = match old_stamp {
         Some(stamp) if table.is_over() => stamp,
@@ -71,27 +74,38 @@ pub fn play_match<G: Game>(
             let seconds = old.map_or(0.0, |old| old.seconds);
             let stamp = MatchStamp { settings, players: names, seconds };
             stamp.write(&store)?;
-            Run { spec, store: &store, openings: &openings, stop, stamp, journal }
+            Run { spec, store: &store, openings: &openings, stop, stamp, journal, times: &mut times }
                 .play(players, &pending, &mut table)?
         }
     };
     let records = table.counted();
-    let report = MatchReport::new(spec, G::NAME, &stamp.players, &records, stamp.seconds);
+    let spent = times.over(records.iter().map(|record| record.game_id));
+    let report = MatchReport::new(spec, G::NAME, &stamp.players, &records, spent, stamp.seconds);
     write_outputs::<G>(&store, spec, &stamp, &records, &report)?;
     Ok(report)
 }
 
-/// What pins an opening list that does not grow with the match; random openings are pinned by their seed.
-fn fixed_list_hash(spec: &MatchSpec, openings: &[Opening]) -> String {
-    match spec.openings {
-        crate::OpeningSource::Random { .. } => String::new(),
-        _ => {
-            let list: Vec<_> = openings
-                .iter()
-                .map(|o| serde_json::json!([o.name, o.start_fen, o.moves.iter().map(|m| m.0).collect::<Vec<_>>()]))
-                .collect();
-            pipeline::content_hash(&list.into())
+fn opening_of(openings: &[Opening], game: u64) -> &Opening {
+    &openings[(game / 2) as usize % openings.len()]
+}
+
+/// Refuses to go on with games that began otherwise than they would now: from another book, or another list.
+fn check_openings<'r>(
+    folder: &Path,
+    openings: &[Opening],
+    mut records: impl Iterator<Item = &'r GameRecord>,
+) -> Result<(), ArenaError> {
+    let begins_otherwise = |record: &&GameRecord| {
+        let opening = opening_of(openings, record.game_id);
+        let moves = record.moves.get(..usize::from(record.opening_plies));
+        moves != Some(&opening.moves[..]) || record.start_fen != opening.start_fen
+    };
+    match records.find(begins_otherwise) {
+        Some(record) => {
+            let what = format!("whose game {} began with another opening", record.game_id);
+            Err(ArenaError::OtherMatch { folder: folder.to_owned(), what })
         }
+        None => Ok(()),
     }
 }
 
@@ -120,6 +134,8 @@ struct Table {
     records: BTreeMap<u64, GameRecord>,
     total: Wdl,
     pairs: Pentanomial,
+    /// The games of `pairs`.
+    paired: Wdl,
     /// Pairs `0..read_pairs` are complete and counted.
     read_pairs: u64,
     decided: bool,
@@ -133,6 +149,7 @@ impl Table {
             records: BTreeMap::new(),
             total: Wdl::default(),
             pairs: Pentanomial::default(),
+            paired: Wdl::default(),
             read_pairs: 0,
             decided: false,
         };
@@ -152,7 +169,9 @@ impl Table {
             self.read_pairs += 1;
             if let Some(points) = points_of_pair(first, second) {
                 self.pairs.add(points);
-                let test = self.sprt.map(|sprt| sprt.test(&Scores::from(self.pairs)).verdict);
+                [first, second].into_iter().filter_map(points_of_a).for_each(|points| self.paired.add(points));
+                let scores = Scores::of_pairs(self.pairs, self.paired);
+                let test = self.sprt.map(|sprt| sprt.test(&scores).verdict);
                 self.decided = test.is_some_and(|verdict| verdict != Verdict::Undecided);
             }
         }
@@ -170,7 +189,7 @@ impl Table {
 }
 
 enum Message {
-    Finished(Box<GameRecord>),
+    Finished(Box<Played>),
     Failed { game: u64, failure: Failure },
     OpeningFailed(games::GameError),
 }
@@ -220,16 +239,17 @@ impl Shared<'_> {
     }
 
     fn play<G: Game>(&self, game: u64, players: &mut Players<G>) -> Result<Option<Message>, games::GameError> {
-        let opening = &self.openings[(game / 2) as usize % self.openings.len()];
+        let opening = opening_of(self.openings, game);
         let line = opening.line::<G>()?;
         let [a, b] = players;
         // A player's seed depends on the game and on the player, not on its colour.
         let seed = |player: u64| Rng::from_parts(&[self.spec.seed, Rng::part("match"), game, player]).next_u64();
-        let a = Side { player: &mut **a, name: &self.names[0], seed: seed(0) };
-        let b = Side { player: &mut **b, name: &self.names[1], seed: seed(1) };
+        let [clock_a, clock_b] = self.spec.clocks;
+        let a = Side { player: &mut **a, name: &self.names[0], clock: clock_a, seed: seed(0) };
+        let b = Side { player: &mut **b, name: &self.names[1], clock: clock_b, seed: seed(1) };
         let sides = if color_of_a(game) == Color::White { [a, b] } else { [b, a] };
         Ok(match play_game(self.spec, game, opening, line, sides, &|| self.halted()) {
-            Ok(record) => record.map(|record| Message::Finished(Box::new(record))),
+            Ok(played) => played.map(|played| Message::Finished(Box::new(played))),
             Err(failure) => Some(Message::Failed { game, failure }),
         })
     }
@@ -243,6 +263,7 @@ struct Run<'r> {
     stop: &'r Stop,
     stamp: MatchStamp,
     journal: Journal,
+    times: &'r mut TimeLog,
 }
 
 impl Run<'_> {
@@ -305,9 +326,12 @@ impl Run<'_> {
         let (mut saved, mut failed) = (Instant::now(), Ok(()));
         for message in receiver {
             match message {
-                Message::Finished(record) => {
+                Message::Finished(played) => {
+                    let Played { record, spent: [white, black] } = *played;
+                    let a_is_white = color_of_a(record.game_id) == Color::White;
+                    self.times.append(record.game_id, if a_is_white { [white, black] } else { [black, white] })?;
                     self.journal.append(&record)?;
-                    table.insert(*record);
+                    table.insert(record);
                     progress.set(table.records.len() as u64, &table.total.to_string());
                 }
                 // What a worker was still at when the match was over or had failed does not count.

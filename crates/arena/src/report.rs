@@ -7,7 +7,8 @@ use dataset::GameRecord;
 use games::{Color, GameResult, Termination};
 use serde::{Deserialize, Serialize};
 
-use crate::{Elo, MatchSpec, NormalizedElo, Pentanomial, Scores, SprtReport, Wdl};
+use crate::timing::Spent;
+use crate::{Elo, MatchSpec, NormalizedElo, Pentanomial, Scores, SprtReport, Thinking, Wdl};
 
 /// The result of a match, from the view of player A. Every number is finite, in JSON too.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -50,6 +51,12 @@ pub struct MatchReport {
     pub faults_a: BTreeMap<String, u64>,
     /// The same for B.
     pub faults_b: BTreeMap<String, u64>,
+    /// How long A and B thought a move; of games of older builds nothing is known.
+    #[serde(default)]
+    pub thinking: [Thinking; 2],
+    /// Remarks without which the numbers would mislead.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Games that are no copy of another one of the match.
     pub distinct_games: u64,
     /// Mean length of a game, the opening included.
@@ -75,7 +82,14 @@ pub(crate) fn points_of_pair(first: &GameRecord, second: &GameRecord) -> Option<
 
 impl MatchReport {
     /// Counts `records`, which are games `0..n` in order.
-    pub(crate) fn new(spec: &MatchSpec, game: &str, names: &[String; 2], records: &[GameRecord], seconds: f64) -> Self {
+    pub(crate) fn new(
+        spec: &MatchSpec,
+        game: &str,
+        names: &[String; 2],
+        records: &[GameRecord],
+        spent: [Spent; 2],
+        seconds: f64,
+    ) -> Self {
         let [player_a, player_b] = names.clone();
         let mut report = MatchReport {
             label: spec.label.clone(),
@@ -97,18 +111,24 @@ impl MatchReport {
             terminations: BTreeMap::new(),
             faults_a: BTreeMap::new(),
             faults_b: BTreeMap::new(),
+            thinking: spent.map(Spent::thinking),
+            notes: spec.notes.clone(),
             distinct_games: 0,
             mean_plies: 0.0,
             seconds,
         };
         records.iter().for_each(|record| report.count(record));
+        let mut paired = Wdl::default();
         for pair in records.chunks_exact(2) {
             match points_of_pair(&pair[0], &pair[1]) {
-                Some(points) => report.pairs.add(points),
+                Some(points) => {
+                    report.pairs.add(points);
+                    pair.iter().filter_map(points_of_a).for_each(|points| paired.add(points));
+                }
                 None => report.pairs_left_out += 1,
             }
         }
-        let scores = Scores::from(report.pairs);
+        let scores = Scores::of_pairs(report.pairs, paired);
         report.score = report.total.score();
         report.elo = scores.elo();
         report.los = scores.los();
@@ -182,17 +202,19 @@ impl fmt::Display for MatchReport {
             writeln!(f, "  SPRT            {sprt}")?;
         }
         writeln!(f, "  endings         {}", list(&self.terminations))?;
-        for (player, faults) in [("A", &self.faults_a), ("B", &self.faults_b)] {
-            if !faults.is_empty() {
-                writeln!(f, "  lost by fault   {player}: {}", list(faults))?;
-            }
+        let faults = |faults: &BTreeMap<String, u64>| if faults.is_empty() { "none".to_owned() } else { list(faults) };
+        writeln!(f, "  lost by fault   A: {}; B: {}", faults(&self.faults_a), faults(&self.faults_b))?;
+        if self.thinking.iter().any(|t| t.moves > 0) {
+            let [a, b] = self.thinking.map(|t| format!("{:.1} ms (longest {:.1} ms)", t.mean_ms, t.longest_ms));
+            writeln!(f, "  time a move     A: {a}; B: {b}")?;
         }
         writeln!(
             f,
             "  length          {:.1} plies; {} of {} games are distinct",
             self.mean_plies, self.distinct_games, self.games
         )?;
-        writeln!(f, "  time            {:.1} s", self.seconds)
+        writeln!(f, "  time            {:.1} s", self.seconds)?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "  note            {note}"))
     }
 }
 
@@ -214,6 +236,12 @@ mod tests {
         ["net".to_owned(), "Stockfish 15.1 UCI_Elo=1500 nodes=5000".to_owned()]
     }
 
+    fn spent() -> [Spent; 2] {
+        let mut spent = [Spent::default(); 2];
+        [20, 40].into_iter().for_each(|ms| spent[1].add(std::time::Duration::from_millis(ms)));
+        spent
+    }
+
     #[test]
     fn counts_are_from_the_view_of_a() {
         use GameResult::{BlackWins, Draw, WhiteWins};
@@ -226,7 +254,7 @@ mod tests {
             record(5, Some(WhiteWins), Termination::Line),
         ];
         let spec = MatchSpec::new("m", 6, 1);
-        let report = MatchReport::new(&spec, "tictactoe", &names(), &records, 1.5);
+        let report = MatchReport::new(&spec, "tictactoe", &names(), &records, spent(), 1.5);
         assert_eq!(report.total, Wdl { wins: 2, draws: 1, losses: 2 });
         assert_eq!(report.as_white, Wdl { wins: 1, draws: 1, losses: 0 });
         assert_eq!(report.as_black, Wdl { wins: 1, draws: 0, losses: 2 });
@@ -240,11 +268,11 @@ mod tests {
     #[test]
     fn u18_capped_games_are_no_draws() {
         let records: Vec<GameRecord> = (0..4).map(|i| record(i, None, Termination::MaxPlies)).collect();
-        let report = MatchReport::new(&MatchSpec::new("m", 4, 1), "chess", &names(), &records, 1.0);
+        let report = MatchReport::new(&MatchSpec::new("m", 4, 1), "chess", &names(), &records, spent(), 1.0);
         assert_eq!((report.total.games(), report.score, report.elo), (0, None, Elo::Unknown));
         let fifty: Vec<GameRecord> =
             (0..4).map(|i| record(i, Some(GameResult::Draw), Termination::FiftyMoves)).collect();
-        let report = MatchReport::new(&MatchSpec::new("m", 4, 1), "chess", &names(), &fifty, 1.0);
+        let report = MatchReport::new(&MatchSpec::new("m", 4, 1), "chess", &names(), &fifty, spent(), 1.0);
         assert_eq!((report.total.draws, report.score, report.elo.value()), (4, Some(0.5), Some(0.0)));
     }
 
@@ -253,19 +281,24 @@ mod tests {
         let records: Vec<GameRecord> =
             (0..20).map(|i| record(i, Some(GameResult::win(color_of_a(i).other())), Termination::Checkmate)).collect();
         let sprt = Some(SprtSpec { elo0: 0.0, elo1: 10.0, alpha: 0.05, beta: 0.05, model: Default::default() });
-        let spec = MatchSpec { sprt, ..MatchSpec::new("eval", 20, 1) };
-        let report = MatchReport::new(&spec, "chess", &names(), &records, 3.0);
+        let notes = vec!["B is not rated".to_owned()];
+        let spec = MatchSpec { sprt, notes, ..MatchSpec::new("eval", 20, 1) };
+        let report = MatchReport::new(&spec, "chess", &names(), &records, spent(), 3.0);
         let text = report.to_string();
         let elo = text.lines().find(|l| l.trim_start().starts_with("Elo")).unwrap();
+        for line in ["lost by fault   A: none; B: none", "B: 30.0 ms (longest 40.0 ms)"] {
+            assert!(text.contains(line), "{text}");
+        }
         assert!(elo.contains("below -645 (0.5 smoothing) against Stockfish 15.1 UCI_Elo=1500 nodes=5000"), "{text}");
         let json = serde_json::to_string(&report).unwrap();
         assert!(!json.contains("NaN") && !json.contains("inf"));
         assert_eq!(serde_json::from_str::<MatchReport>(&json).unwrap().to_string(), text);
+        assert!(text.ends_with("  note            B is not rated\n"), "{text}");
     }
 
     #[test]
     fn an_empty_match_is_finite() {
-        let report = MatchReport::new(&MatchSpec::new("m", 2, 1), "chess", &names(), &[], 0.0);
+        let report = MatchReport::new(&MatchSpec::new("m", 2, 1), "chess", &names(), &[], Default::default(), 0.0);
         assert_eq!((report.mean_plies, report.score, report.los), (0.0, None, None));
         assert!(report.to_string().contains("no decided game"));
     }

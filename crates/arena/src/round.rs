@@ -1,19 +1,29 @@
 //! One game of a match.
 
 use std::any::Any;
+use std::time::Instant;
 
 use dataset::GameRecord;
 use games::{Chess, Color, Game, GameResult, Line, Move, MoverValue, Outcome, Termination};
 use pipeline::{error_chain, say};
 use search::{Player, PlayerError};
 
-use crate::{Adjudicator, MatchSpec, Opening};
+use crate::clock::GameClocks;
+use crate::timing::Spent;
+use crate::{Adjudicator, MatchSpec, Opening, TimeControl};
 
-/// A side: its player, its name in the records, and the seed of this game.
+/// A side: its player, its name in the records, its clock if it has one, and the seed of this game.
 pub(crate) struct Side<'p, G: Game> {
     pub(crate) player: &'p mut dyn Player<G>,
     pub(crate) name: &'p str,
+    pub(crate) clock: Option<TimeControl>,
     pub(crate) seed: u64,
+}
+
+/// A finished game, and what White and Black thought in it.
+pub(crate) struct Played {
+    pub(crate) record: GameRecord,
+    pub(crate) spent: [Spent; 2],
 }
 
 /// A player's failure, and whose it is.
@@ -34,6 +44,8 @@ struct Plies {
     score: Vec<Option<i16>>,
     value: Vec<Option<f32>>,
     visits: Vec<Option<Vec<(Move, u32)>>>,
+    /// White's and Black's thinking, the move that forfeited on time included.
+    spent: [Spent; 2],
 }
 
 impl Plies {
@@ -55,7 +67,7 @@ pub(crate) fn play_game<G: Game>(
     mut line: Line<G>,
     mut sides: [Side<'_, G>; 2],
     halted: &dyn Fn() -> bool,
-) -> Result<Option<GameRecord>, Failure> {
+) -> Result<Option<Played>, Failure> {
     let opening_plies = line.moves().len();
     let mut plies = Plies::default();
     (0..opening_plies).for_each(|_| plies.push(None, None, None));
@@ -77,7 +89,8 @@ pub(crate) fn play_game<G: Game>(
     let [white, black] = sides.map(|side| side.name.to_owned());
     let with_value = plies.value.iter().any(Option::is_some);
     let with_visits = plies.visits.iter().any(Option::is_some);
-    Ok(Some(GameRecord {
+    let spent = plies.spent;
+    let record = GameRecord {
         game: G::NAME.to_owned(),
         game_id,
         white,
@@ -96,7 +109,8 @@ pub(crate) fn play_game<G: Game>(
         phase: None,
         rung: None,
         reward: None,
-    }))
+    };
+    Ok(Some(Played { record, spent }))
 }
 
 fn begin<G: Game>(sides: &mut [Side<'_, G>; 2]) -> Result<(), Failure> {
@@ -117,6 +131,7 @@ fn play_on<G: Game>(
     halted: &dyn Fn() -> bool,
 ) -> Result<Option<Ended>, Failure> {
     let mut adjudicator = Adjudicator::new(spec.adjudication, line.moves().len() as u32);
+    let mut clocks = GameClocks::new([sides[0].clock, sides[1].clock], spec.margin);
     let mut legal = Vec::new();
     loop {
         if let Outcome::Decided { result, reason } = line.state().generate(&mut legal) {
@@ -129,8 +144,26 @@ fn play_on<G: Game>(
             return Ok(None);
         }
         let color = line.state().turn();
-        let side = &mut sides[usize::from(color == Color::Black)];
-        let choice = side.player.choose(line).map_err(Failure::of(color))?;
+        let index = usize::from(color == Color::Black);
+        let side = &mut sides[index];
+        if let Some(clocks) = clocks.shown() {
+            side.player.see_clocks(clocks);
+        }
+        let began = Instant::now();
+        let chosen = side.player.choose(line);
+        let taken = began.elapsed();
+        let answered = match &chosen {
+            Ok(_) => true,
+            Err(error) => error.termination() == Some(Termination::Time),
+        };
+        if answered {
+            plies.spent[index].add(taken);
+        }
+        let choice = chosen.map_err(Failure::of(color))?;
+        if let Err(reason) = clocks.press(color, taken) {
+            let (name, termination) = (side.name.to_owned(), Termination::Time);
+            return Err(Failure::of(color)(PlayerError::Forfeit { name, termination, reason }));
+        }
         if !legal.contains(&choice.m) {
             let reason = format!("answered with {:#06x}, which is no legal move in {}", choice.m.0, line.state().fen());
             let (name, termination) = (side.name.to_owned(), Termination::IllegalMove);

@@ -1,8 +1,10 @@
 //! What a match is.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::{Adjudication, ArenaError, OpeningSource, SprtSpec};
+use crate::{Adjudication, ArenaError, OpeningSource, SprtSpec, TimeControl};
 
 /// The settings of a match.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +25,12 @@ pub struct MatchSpec {
     pub adjudication: Adjudication,
     /// Ends the match as soon as the test is decided.
     pub sprt: Option<SprtSpec>,
+    /// Clocks of A and B; a side without one takes the time that its own limit gives it.
+    pub clocks: [Option<TimeControl>; 2],
+    /// By how much a side may overstep its clock.
+    pub margin: Duration,
+    /// Remarks without which the numbers would mislead; they stand in the report.
+    pub notes: Vec<String>,
     /// The `generation` column of the records: the network's iteration, or 0.
     pub generation: u32,
 }
@@ -39,6 +47,9 @@ impl MatchSpec {
             openings: OpeningSource::Builtin {},
             adjudication: Adjudication::default(),
             sprt: None,
+            clocks: [None; 2],
+            margin: Duration::ZERO,
+            notes: Vec::new(),
             generation: 0,
         }
     }
@@ -64,16 +75,17 @@ impl MatchSpec {
         }
     }
 
-    /// What determines the content of each game, the players apart. `openings` is the hash of a fixed list.
-    pub(crate) fn settings(&self, game: &str, openings: &str) -> Value {
+    /// What determines the content of each game, the players apart.
+    pub(crate) fn settings(&self, game: &str) -> Value {
         json!({
             "game": game,
             "label": self.label,
             "max_plies": self.max_plies,
             "seed": self.seed,
             "openings": self.openings,
-            "openings_hash": openings,
             "adjudication": self.adjudication,
+            // Absent from the stamps of older matches, which had none.
+            "clocks": self.clocks.iter().any(Option::is_some).then_some(self.clocks),
             "generation": self.generation,
         })
     }

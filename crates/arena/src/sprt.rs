@@ -2,13 +2,14 @@
 //!
 //! The log-likelihood ratio is the generalised one of Van den Bergh (as in fishtest and fastchess): the observed
 //! distribution of scores is bent as little as possible until it has the expected score (logistic) or the t-value
-//! (normalised) of either hypothesis. It is taken over pairs of games.
+//! (normalised) of either hypothesis. It is taken over pairs of games. Bounds in BayesElo, which older programs mean, are
+//! turned into expected scores by the share of draws that the games show.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::elo::{NELO_SCALE, Scores, moments, score_of};
+use crate::elo::{NELO_SCALE, Scores, moments, score_of, score_of_bayes};
 
 /// What the two bounds of a test are measured in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -19,6 +20,19 @@ pub enum EloModel {
     Logistic,
     /// Normalised Elo.
     Normalized,
+    /// BayesElo, in which a difference means less the more games are drawn.
+    Bayes,
+}
+
+impl EloModel {
+    /// The model's name in a report.
+    fn name(self) -> &'static str {
+        match self {
+            EloModel::Logistic => "logistic Elo",
+            EloModel::Normalized => "normalised Elo",
+            EloModel::Bayes => "BayesElo",
+        }
+    }
 }
 
 /// A test of `elo0` (not better) against `elo1` (better).
@@ -65,6 +79,9 @@ pub struct SprtReport {
     pub llr_logistic: f64,
     /// Log-likelihood ratio with the bounds read as normalised Elo.
     pub llr_normalized: f64,
+    /// Log-likelihood ratio with the bounds read as BayesElo; 0 where only the pairs' points are known.
+    #[serde(default)]
+    pub llr_bayes: f64,
     /// At or below this ratio the null hypothesis is accepted: `ln(beta / (1 - alpha))`.
     pub lower: f64,
     /// At or above this ratio the alternative is accepted: `ln((1 - beta) / alpha)`.
@@ -76,9 +93,14 @@ pub struct SprtReport {
 impl SprtReport {
     /// The ratio of the test's own model.
     pub fn llr(&self) -> f64 {
-        match self.test.model {
+        self.llr_in(self.test.model)
+    }
+
+    fn llr_in(&self, model: EloModel) -> f64 {
+        match model {
             EloModel::Logistic => self.llr_logistic,
             EloModel::Normalized => self.llr_normalized,
+            EloModel::Bayes => self.llr_bayes,
         }
     }
 }
@@ -86,10 +108,12 @@ impl SprtReport {
 impl fmt::Display for SprtReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SprtSpec { elo0, elo1, alpha, beta, model } = self.test;
-        let (name, other, other_llr) = match model {
-            EloModel::Logistic => ("logistic", "normalised", self.llr_normalized),
-            EloModel::Normalized => ("normalised", "logistic", self.llr_logistic),
-        };
+        let other = |other: EloModel| format!("{} {:.2}", other.name(), self.llr_in(other));
+        let others: Vec<String> = [EloModel::Logistic, EloModel::Normalized, EloModel::Bayes]
+            .into_iter()
+            .filter(|m| *m != model)
+            .map(other)
+            .collect();
         let verdict = match self.verdict {
             Verdict::Undecided => "undecided".to_owned(),
             Verdict::AcceptH0 => format!("accepts {elo0}"),
@@ -98,8 +122,10 @@ impl fmt::Display for SprtReport {
         let (llr, lower, upper) = (self.llr(), self.lower, self.upper);
         write!(
             f,
-            "{name} Elo {elo0} against {elo1} (alpha {alpha}, beta {beta}): LLR {llr:.2} in {lower:.2} to {upper:.2}, \
-             {verdict} ({other} LLR {other_llr:.2})"
+            "{} {elo0} against {elo1} (alpha {alpha}, beta {beta}): LLR {llr:.2} in {lower:.2} to {upper:.2}, \
+             {verdict} (LLR by other models: {})",
+            model.name(),
+            others.join(", ")
         )
     }
 }
@@ -128,6 +154,11 @@ impl SprtSpec {
             llr_normalized: llr(scores, |values, weights| {
                 [self.elo0, self.elo1]
                     .map(|elo| with_t_value(values, weights, elo / NELO_SCALE * scores.games_each().sqrt()))
+            }),
+            llr_bayes: scores.draw_elo().map_or(0.0, |draw_elo| {
+                llr(scores, |values, weights| {
+                    [self.elo0, self.elo1].map(|elo| with_mean(values, weights, score_of_bayes(elo, draw_elo)))
+                })
             }),
             lower,
             upper,
@@ -205,6 +236,22 @@ mod tests {
         assert!((report.llr() - 2.95).abs() < 5e-3, "{report}");
         assert!((report.upper - 2.944).abs() < 1e-3 && (report.lower + 2.944).abs() < 1e-3);
         assert_eq!(report.verdict, Verdict::AcceptH1);
+        let bayes = spec(0.0, 5.0, EloModel::Bayes).test(&scores);
+        assert!((bayes.llr() - 2.27).abs() < 5e-3, "{bayes}");
+        assert_eq!(bayes.verdict, Verdict::Undecided);
+        let text = bayes.to_string();
+        assert!(text.starts_with("BayesElo 0 against 5") && text.contains("logistic Elo 2.95"), "{text}");
+    }
+
+    #[test]
+    fn bayes_elo_needs_the_games_of_the_pairs() {
+        let (pairs, games) = (Pentanomial([20, 60, 110, 80, 30]), Wdl { wins: 190, draws: 260, losses: 150 });
+        let test = spec(0.0, 20.0, EloModel::Bayes);
+        let known = test.test(&Scores::of_pairs(pairs, games));
+        assert!(known.llr() > 0.0 && known.llr() < known.llr_logistic, "{known}");
+        assert_eq!(test.test(&Scores::from(pairs)).llr(), 0.0);
+        let one_sided = Wdl { wins: 4, draws: 0, losses: 0 };
+        assert!(test.test(&Scores::of_pairs(Pentanomial([0, 0, 0, 0, 2]), one_sided)).llr().is_finite());
     }
 
     #[test]
@@ -218,10 +265,11 @@ mod tests {
     #[test]
     fn e1_equal_scores_are_no_verdict() {
         for pairs in [[0, 0, 0, 0, 1], [1, 0, 0, 0, 0], [0, 0, 5, 0, 0], [0, 0, 0, 0, 400], [0; 5], [400, 0, 0, 0, 0]] {
-            for model in [EloModel::Logistic, EloModel::Normalized] {
+            for model in [EloModel::Logistic, EloModel::Normalized, EloModel::Bayes] {
                 for (elo0, elo1) in [(0.0, 5.0), (-300.0, 300.0), (0.0, 400.0)] {
                     let report = spec(elo0, elo1, model).test(&Scores::from(Pentanomial(pairs)));
                     assert!(report.llr_logistic.is_finite() && report.llr_normalized.is_finite());
+                    assert!(report.llr_bayes.is_finite());
                     assert_eq!(report.verdict, Verdict::Undecided, "{pairs:?} {report}");
                 }
             }

@@ -62,4 +62,5 @@ pub use proof::Proof;
 pub use report::RootReport;
 pub use service::{Service, ServiceStats};
 pub use tree_search::Search;
+pub use uci::Clocks;
 pub use workers::run_workers;

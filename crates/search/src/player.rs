@@ -1,6 +1,7 @@
 //! What plays a game: the one interface of matches, evaluations and demonstrations.
 
 use games::{Game, Line, Move, MoverValue, Score};
+use uci::Clocks;
 
 use crate::PlayerError;
 
@@ -35,6 +36,11 @@ pub trait Player<G: Game>: Send {
     /// Whatever keeps the player from playing.
     fn new_game(&mut self, game_seed: u64) -> Result<(), PlayerError>;
 
+    /// Shows the clocks before a move, where a side plays on one. A player may ignore them; its clock runs all the same.
+    fn see_clocks(&mut self, clocks: Clocks) {
+        let _ = clocks;
+    }
+
     /// A move in a game that is not over.
     ///
     /// # Errors
@@ -49,6 +55,10 @@ impl<G: Game, P: Player<G> + ?Sized> Player<G> for Box<P> {
 
     fn new_game(&mut self, game_seed: u64) -> Result<(), PlayerError> {
         (**self).new_game(game_seed)
+    }
+
+    fn see_clocks(&mut self, clocks: Clocks) {
+        (**self).see_clocks(clocks);
     }
 
     fn choose(&mut self, line: &Line<G>) -> Result<Choice, PlayerError> {

@@ -108,6 +108,11 @@ fn toy(games: u64, concurrency: usize) -> MatchSpec {
     MatchSpec { openings: OpeningSource::Random { plies: 2 }, concurrency, ..MatchSpec::new("toy", games, 11) }
 }
 
+/// A report without what the clock on the wall determines.
+fn untimed(report: MatchReport) -> MatchReport {
+    MatchReport { seconds: 0.0, thinking: Default::default(), ..report }
+}
+
 fn text(folder: &TempDir, file: &str) -> String {
     std::fs::read_to_string(folder.path().join(file)).unwrap()
 }
@@ -150,7 +155,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let run = |concurrency| {
         let folder = tempfile::tempdir().unwrap();
         let report = play(&toy(60, concurrency), &random::<TicTacToe>(), &random(), &folder).unwrap();
-        (MatchReport { seconds: 0.0, ..report }, records(&folder), text(&folder, "games.pgn"))
+        (untimed(report), records(&folder), text(&folder, "games.pgn"))
     };
     let one = run(1);
     assert!(one.0.distinct_games > 30, "{}", one.0);
@@ -374,6 +379,90 @@ fn u20_late_is_lost_but_for_a_bare_king() {
 }
 
 #[test]
+fn u20_a_flag_falls_on_the_clock_of_the_game() {
+    let clock = Some("0.6+0.01".parse().unwrap());
+    let spec = MatchSpec { clocks: [clock, None], concurrency: 2, ..MatchSpec::new("m", 4, 1) };
+    // Sees its clock run down by its own thinking alone, and moves until it falls.
+    let thinker = Team::<Chess>::new("thinker", |n, line, rng| {
+        thread::sleep(Duration::from_millis(if n < 4 { 5 } else { 700 }));
+        Ok(Choice::plain(random_move(line, rng)))
+    });
+    let slow = Team::<Chess>::new("slow", |_, line, rng| {
+        thread::sleep(Duration::from_millis(30));
+        Ok(Choice::plain(random_move(line, rng)))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let report = play(&spec, &thinker, &slow, &folder).unwrap();
+    assert_eq!((report.faults_a.get("time"), report.total.losses), (Some(&4), 4), "{report}");
+    for game in records(&folder) {
+        let moves = game.moves.len() - usize::from(game.opening_plies);
+        let own = if game.white == "thinker" { moves.div_ceil(2) } else { moves / 2 };
+        assert!(own <= 3, "the fourth move comes too late to be played: {own}");
+    }
+    assert_eq!(report.thinking[0].moves, 16, "the late move is timed too");
+    assert!(report.thinking[0].longest_ms >= 700.0 && report.thinking[1].mean_ms >= 30.0, "{report}");
+    let unclocked = MatchSpec { clocks: [None; 2], ..spec };
+    let error = play(&unclocked, &thinker, &slow, &folder).unwrap_err();
+    assert!(error.to_string().contains("`clocks`"), "{error}");
+}
+
+#[test]
+fn players_see_the_clocks() {
+    struct Watcher(Vec<search::Clocks>, Arc<std::sync::Mutex<Vec<search::Clocks>>>);
+    impl Player<TicTacToe> for Watcher {
+        fn name(&self) -> String {
+            "watcher".to_owned()
+        }
+        fn new_game(&mut self, _: u64) -> Result<(), PlayerError> {
+            self.1.lock().unwrap().append(&mut self.0);
+            Ok(())
+        }
+        fn see_clocks(&mut self, clocks: search::Clocks) {
+            self.0.push(clocks);
+        }
+        fn choose(&mut self, line: &Line<TicTacToe>) -> Result<Choice, PlayerError> {
+            Ok(Choice::plain(line.state().legal_moves()[0]))
+        }
+    }
+    let seen = Arc::default();
+    let watcher = |_: usize| -> Result<Box<dyn Player<TicTacToe>>, PlayerError> {
+        Ok(Box::new(Watcher(Vec::new(), Arc::clone(&seen))))
+    };
+    let clocks = [Some("60+1".parse().unwrap()), Some("30".parse().unwrap())];
+    let spec = MatchSpec { clocks, openings: OpeningSource::Start {}, ..MatchSpec::new("m", 4, 1) };
+    let folder = tempfile::tempdir().unwrap();
+    let b = random::<TicTacToe>();
+    let report = play_match(&spec, &watcher, &|s| b.player(s), folder.path(), &Stop::manual()).unwrap();
+    assert!(report.faults_a.is_empty() && report.faults_b.is_empty(), "{report}");
+    // A has White in its first game: 60 s that never run out and a second more a move; the other side has no increment.
+    let seen: Vec<search::Clocks> = seen.lock().unwrap().clone();
+    let (base, second) = (Duration::from_secs(60), Duration::from_secs(1));
+    assert_eq!((seen[0].left, seen[0].increment), ([Some(base), Some(base / 2)], [second, Duration::ZERO]));
+    assert!(seen[1].left[0].unwrap() > base && seen[1].left[1].unwrap() <= base / 2, "{:?}", seen[1]);
+}
+
+#[test]
+fn times_are_kept_over_a_resume() {
+    let folder = tempfile::tempdir().unwrap();
+    let sleepy = || {
+        Team::<TicTacToe>::new("sleepy", |_, line, rng| {
+            thread::sleep(Duration::from_millis(2));
+            Ok(Choice::plain(random_move(line, rng)))
+        })
+    };
+    play(&toy(6, 1), &sleepy(), &random(), &folder).unwrap();
+    let report = play(&toy(10, 2), &sleepy(), &random(), &folder).unwrap();
+    let plies: usize = records(&folder).iter().map(|r| r.moves.len() - usize::from(r.opening_plies)).sum();
+    let [a, b] = report.thinking;
+    assert_eq!(a.moves + b.moves, plies as u64);
+    assert!(a.mean_ms >= 2.0 && a.longest_ms >= a.mean_ms && b.mean_ms < a.mean_ms, "{report}");
+    // A match of an older build has no times, and says nothing of them.
+    std::fs::remove_file(folder.path().join(TIMES)).unwrap();
+    let report = play(&toy(10, 2), &sleepy(), &random(), &folder).unwrap();
+    assert!(!report.to_string().contains("time a move"), "{report}");
+}
+
+#[test]
 fn c9_lost_games_and_dead_draws_are_adjudicated() {
     let rules = Adjudication { resign: Some(ResignRule::default()), draw: None };
     let spec = MatchSpec { adjudication: rules, ..MatchSpec::new("m", 4, 1) };
@@ -402,7 +491,7 @@ fn a_test_ends_a_match_at_a_pair_whatever_the_threads() {
         let report = play(&spec, &perfect(), &random(), &folder).unwrap();
         assert_eq!(report.sprt.unwrap().verdict, Verdict::AcceptH1);
         assert_eq!(records(&folder).len() as u64, report.games);
-        MatchReport { seconds: 0.0, ..report }
+        untimed(report)
     };
     let one = run(1);
     assert!(one.games.is_multiple_of(2) && one.games < 400, "{one}");
@@ -418,6 +507,22 @@ fn a_folder_of_another_match_is_refused() {
     assert!(error.to_string().contains("`seed`"), "{error}");
     let error = play(&toy(6, 1), &perfect(), &random(), &folder).unwrap_err();
     assert!(error.to_string().contains("`solver`"), "{error}");
+}
+
+#[test]
+fn a_book_that_changed_since_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let book = folder.path().join("book.epd");
+    let spec = |games| {
+        let openings = OpeningSource::Book { path: book.clone(), plies: None };
+        MatchSpec { openings, max_plies: 4, ..MatchSpec::new("m", games, 1) }
+    };
+    std::fs::write(&book, "4k3/8/8/8/8/8/8/R3K3 w - - 0 1\n").unwrap();
+    let matches = tempfile::tempdir().unwrap();
+    play(&spec(2), &random::<Chess>(), &random(), &matches).unwrap();
+    std::fs::write(&book, "4k3/8/8/8/8/8/8/4K2R w - - 0 1\n").unwrap();
+    let error = play(&spec(4), &random::<Chess>(), &random(), &matches).unwrap_err();
+    assert!(error.to_string().contains("game 0 began with another opening"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! A UCI chess engine as a player.
 
+use std::time::Duration;
+
 use games::{Chess, Line};
-use uci::{Engine, EngineError, EngineSpec, Limit, Supervised};
+use uci::{Budget, Clocks, Engine, EngineError, EngineSpec, Limit, Supervised};
 
 use crate::error::chain;
 use crate::{Choice, Player, PlayerError};
@@ -9,11 +11,14 @@ use crate::{Choice, Player, PlayerError};
 /// Options that change an engine's strength, and so belong to its name.
 const STRENGTH: [&str; 3] = ["UCI_LimitStrength", "UCI_Elo", "Skill Level"];
 
-/// An engine with a limit. A fault in a game (silence, death, an illegal or late move) forfeits that game; the engine
+/// An engine with a limit, or on a clock. A fault in a game (silence, death, an illegal or late move) forfeits that game; the engine
 /// is started again for the next one, and after repeated failures the error is final.
 pub struct EnginePlayer {
     engine: Supervised,
-    limit: Limit,
+    /// `None` on a clock.
+    limit: Option<Limit>,
+    /// What the clocks showed last.
+    clocks: Option<Clocks>,
     name: String,
 }
 
@@ -24,10 +29,19 @@ impl EnginePlayer {
     /// # Errors
     /// [`EngineError`] if it does not start or refuses an option.
     pub fn new(spec: EngineSpec, limit: Limit) -> Result<Self, EngineError> {
-        let strength = strength(&spec.options);
+        let label = format!("{}{limit}", strength(&spec.options));
+        EnginePlayer::labelled(spec, Some(limit), &label)
+    }
+
+    /// Starts the engine, with a limit or without one on the clock of its games. Its name is `id name` and `label`, which
+    /// should tell options and limit.
+    ///
+    /// # Errors
+    /// As [`EnginePlayer::new`].
+    pub fn labelled(spec: EngineSpec, limit: Option<Limit>, label: &str) -> Result<Self, EngineError> {
         let mut engine = Supervised::new(spec);
-        let id = engine.engine()?.name().to_owned();
-        Ok(EnginePlayer { engine, limit, name: format!("{id}{strength} {limit}") })
+        let name = format!("{} {label}", engine.engine()?.name());
+        Ok(EnginePlayer { engine, limit, clocks: None, name })
     }
 
     /// Runs `step` on the engine, which is started again as long as that may help. A fault of the engine itself is
@@ -60,7 +74,7 @@ fn strength(options: &[(String, String)]) -> String {
     options
         .iter()
         .filter(|(name, _)| (is(name, STRENGTH[1]) && limited) || is(name, STRENGTH[2]))
-        .map(|(name, value)| format!(" {name}={value}"))
+        .map(|(name, value)| format!("{name}={value} "))
         .collect()
 }
 
@@ -74,9 +88,15 @@ impl Player<Chess> for EnginePlayer {
         self.with_engine(false, Engine::new_game)
     }
 
+    fn see_clocks(&mut self, clocks: Clocks) {
+        self.clocks = Some(clocks);
+    }
+
     fn choose(&mut self, line: &Line<Chess>) -> Result<Choice, PlayerError> {
-        let limit = self.limit;
-        let answer = self.with_engine(true, |engine| engine.play(line, limit))?;
+        // With neither, the engine refuses the limit that allows nothing.
+        let unlimited = Budget::Move(Limit::MoveTime(Duration::ZERO));
+        let budget = self.limit.map(Budget::from).or(self.clocks.map(Budget::from)).unwrap_or(unlimited);
+        let answer = self.with_engine(true, |engine| engine.play(line, budget))?;
         self.engine.succeeded();
         Ok(Choice { score: answer.score, ..Choice::plain(answer.m) })
     }
@@ -86,9 +106,10 @@ impl Player<Chess> for EnginePlayer {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::time::Duration;
 
     use games::{Chess, Game, Line, Score, Termination};
-    use uci::{EngineSpec, Limit};
+    use uci::{Clocks, EngineSpec, Limit};
 
     use super::{EnginePlayer, strength};
     use crate::{Player, PlayerError};
@@ -125,6 +146,24 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_goes_before_the_clocks_and_an_engine_with_neither_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let answer = "case \"$line\" in *wtime\\ 500*) echo 'bestmove e2e4';; *nodes*) echo 'bestmove d2d4';; esac";
+        let clocks = Clocks { left: [Some(Duration::from_millis(500)), None], ..Clocks::default() };
+        let line = Line::new(Chess::start());
+        let play = |limit, clocks: Option<Clocks>| {
+            let mut player = EnginePlayer::labelled(toy(dir.path(), answer), limit, "Hash=1 tc=5").unwrap();
+            assert_eq!(player.name(), "Toy 1.0 Hash=1 tc=5");
+            clocks.into_iter().for_each(|clocks| Player::<Chess>::see_clocks(&mut player, clocks));
+            player.choose(&line).map(|choice| line.state().move_text(choice.m))
+        };
+        assert_eq!(play(None, Some(clocks)).unwrap(), "e2e4");
+        assert_eq!(play(Some(Limit::Nodes(9)), Some(clocks)).unwrap(), "d2d4");
+        let error = play(None, None).unwrap_err();
+        assert!(error.termination().is_none() && error.to_string().contains("engine"), "{error}");
+    }
+
+    #[test]
     fn u8_faults_forfeit_the_game_and_the_next_one_is_played() {
         let dir = tempfile::tempdir().unwrap();
         for (go, termination) in [
@@ -156,7 +195,7 @@ mod tests {
     fn u17_an_elo_without_limited_strength_is_not_in_the_name() {
         let option = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(strength(&[option("UCI_Elo", "1500"), option("Threads", "1")]), "");
-        assert_eq!(strength(&[option("UCI_LimitStrength", "true"), option("UCI_Elo", "1500")]), " UCI_Elo=1500");
-        assert_eq!(strength(&[option("Skill Level", "3")]), " Skill Level=3");
+        assert_eq!(strength(&[option("UCI_LimitStrength", "true"), option("UCI_Elo", "1500")]), "UCI_Elo=1500 ");
+        assert_eq!(strength(&[option("Skill Level", "3")]), "Skill Level=3 ");
     }
 }
