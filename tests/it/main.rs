@@ -2,6 +2,7 @@
 //!
 //! `cargo test --workspace` builds the fake engine that these tests need.
 
+mod auto;
 mod bad_input;
 mod chain;
 mod chess_cases;

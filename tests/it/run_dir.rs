@@ -13,6 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// A folder with a profile `run.toml`, whose data goes to `data/run`.
 pub(crate) struct RunDir {
     dir: TempDir,
+    /// `TABIYA_ENGINES` of the jobs; as it is if absent.
+    engines: Option<PathBuf>,
 }
 
 /// What a finished job printed.
@@ -113,9 +115,14 @@ pub(crate) fn job_path(job: &str) -> PathBuf {
 
 impl RunDir {
     pub(crate) fn new(profile: &str) -> Self {
-        let run = RunDir { dir: TempDir::new().unwrap() };
+        let run = RunDir { dir: TempDir::new().unwrap(), engines: None };
         run.write_profile(profile);
         run
+    }
+
+    /// A run whose jobs find engines in this folder and beside themselves, and nowhere else.
+    pub(crate) fn with_engines(profile: &str, folder: &Path) -> Self {
+        RunDir { engines: Some(folder.to_owned()), ..RunDir::new(profile) }
     }
 
     pub(crate) fn write_profile(&self, profile: &str) {
@@ -133,6 +140,9 @@ impl RunDir {
     fn command(&self, job: &str, args: &[&str]) -> Command {
         let mut command = Command::new(job_path(job));
         command.current_dir(self.dir.path()).stdin(Stdio::null());
+        if let Some(folder) = &self.engines {
+            command.env("TABIYA_ENGINES", folder);
+        }
         if job != "stats" {
             command.args(["--config", "run.toml"]);
         }

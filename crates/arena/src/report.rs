@@ -193,7 +193,7 @@ impl fmt::Display for MatchReport {
         writeln!(f, "  pairs           {} ({})", self.pairs.pairs(), self.pairs)?;
         writeln!(f, "  Elo             {} against {}", self.elo, self.player_b)?;
         if let Some(los) = self.los {
-            writeln!(f, "  A is stronger   with probability {}", percent(los))?;
+            writeln!(f, "  A is stronger   with probability {} (LOS)", percent(los))?;
         }
         if let Some(NormalizedElo { nelo, error }) = self.normalized_elo {
             writeln!(f, "  normalised Elo  {nelo:+.1} ± {error:.1}")?;

@@ -46,6 +46,11 @@ impl Teacher {
     }
 }
 
+/// What a report says where our own engine was played in place of Stockfish.
+pub(crate) fn stand_in_note(id: &str) -> String {
+    format!("no Stockfish was found, {id} stands in for it: nobody has rated it, so no rating is claimed")
+}
+
 /// What the workers share.
 #[derive(Clone, Copy)]
 pub(crate) struct Crew<'a> {

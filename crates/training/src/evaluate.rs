@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use arena::{MatchSpec, OpeningSource};
 use games::{Chess, Game, Rng};
 use pipeline::{Stage, StageSpec, Stop};
+use uci::{Engine, FoundEngine};
 
+use crate::engines::stand_in_note;
 use crate::matches::{Contender, play};
-use crate::profile::{EvalConfig, Layout, Profile, content};
+use crate::profile::{EngineConfig, EvalConfig, Layout, Profile, content};
 use crate::refine::{best_network, untrained};
 use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
 use crate::teacher::engine_spec;
@@ -26,7 +28,7 @@ pub struct EvalReport {
 /// Plays the `eval` stage with `network`, or the one that `[eval]` names, or the run's best network.
 ///
 /// # Errors
-/// No network yet, an opponent that cannot play, an engine that refuses its `UCI_Elo`, or a stop request.
+/// No network yet, an opponent that cannot play, an engine that refuses its `UCI_Elo` or has none, or a stop request.
 pub fn evaluate<G: Game>(
     profile: &Profile,
     layout: &Layout,
@@ -63,8 +65,9 @@ pub(crate) fn run<G: Game>(
         return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("eval"));
     };
     let ours = Contender::network::<G>(profile, network, &network.name(), config.simulations)?;
-    let theirs = opponent.contender::<G>(stages)?;
-    let report = play::<G>(&match_spec::<G>(stages, generation), &ours, &theirs, stage.dir(), stages.stop)?;
+    let mut spec = match_spec::<G>(stages, generation);
+    let theirs = opponent.contender::<G>(stages, &mut spec.notes)?;
+    let report = play::<G>(&spec, &ours, &theirs, stage.dir(), stages.stop)?;
     let report = EvalReport { score: report.score.unwrap_or(0.0), text: report.to_string() };
     finish(&stage, &report)?;
     Ok(report)
@@ -89,7 +92,11 @@ fn stage_spec<G: Game>(
         "seed": profile.seed,
         "eval": content(&profile.eval, &["games", "concurrency", "network"]),
         "search": profile.search,
-        "engine": matches!(opponent, Opponent::Engine).then_some(&profile.engine),
+        // What `auto` stands for: with Stockfish installed later, this is another match.
+        "engine": match opponent {
+            Opponent::Engine(found) => Some(EngineConfig { path: found.name.clone(), ..profile.engine.clone() }),
+            _ => None,
+        },
     });
     let mut inputs = BTreeMap::from([("network".to_owned(), network.fingerprint.clone())]);
     if let Opponent::Network(other) = opponent {
@@ -121,7 +128,7 @@ fn openings<G: Game>(config: &EvalConfig) -> OpeningSource {
 
 /// The opponent that a profile names.
 enum Opponent {
-    Engine,
+    Engine(FoundEngine),
     Reference,
     Random,
     Network(NetworkRef),
@@ -133,7 +140,7 @@ impl Opponent {
         let unfit = |reason: &str| Err(Error::Opponent(config.opponent.clone(), reason.to_owned()));
         match config.opponent.as_str() {
             "engine" if G::NAME != Chess::NAME => unfit("UCI engines play chess only; use \"reference\""),
-            "engine" => Ok(Opponent::Engine),
+            "engine" => Ok(Opponent::Engine(uci::choose_engine(&stages.profile.engine.path)?)),
             "reference" if G::reference().is_none() => unfit("chess has no reference player; use \"engine\""),
             "reference" => Ok(Opponent::Reference),
             "random" => Ok(Opponent::Random),
@@ -148,7 +155,8 @@ impl Opponent {
         }
     }
 
-    fn contender<G: Game>(&self, stages: Stages<'_>) -> Result<Contender> {
+    /// The opponent, ready to play; `notes` takes what a reader of the report has to know about it.
+    fn contender<G: Game>(&self, stages: Stages<'_>, notes: &mut Vec<String>) -> Result<Contender> {
         let (profile, config) = (stages.profile, &stages.profile.eval);
         Ok(match self {
             Opponent::Reference => Contender::Reference,
@@ -156,10 +164,24 @@ impl Opponent {
             Opponent::Network(network) => {
                 Contender::network::<G>(profile, network, &network.name(), config.simulations)?
             }
-            Opponent::Engine => {
+            Opponent::Engine(found) => {
                 let mut spec = engine_spec(&profile.engine, stages.stop)?;
-                if config.elo > 0 {
-                    spec = spec.option("UCI_LimitStrength", "true").option("UCI_Elo", &config.elo.to_string());
+                let engine = Engine::start(&spec)?;
+                let rated = engine.option_table().get("UCI_Elo").is_some();
+                if found.stands_in {
+                    notes.push(stand_in_note(engine.name()));
+                }
+                match config.elo {
+                    0 => {}
+                    elo if rated => {
+                        spec = spec.option("UCI_LimitStrength", "true").option("UCI_Elo", &elo.to_string());
+                    }
+                    elo if found.stands_in => {
+                        let note = format!("it plays at its limit alone, as it has no UCI_Elo (eval.elo = {elo})");
+                        pipeline::say!("eval: {}: {note}", engine.name());
+                        notes.push(note);
+                    }
+                    elo => return Err(Error::NoElo { engine: engine.name().to_owned(), elo }),
                 }
                 Contender::Engine { spec, limit: config.limit }
             }

@@ -112,6 +112,17 @@ pub enum Error {
     /// An opponent that this game does not have.
     #[error("eval.opponent = `{0}`: {1}")]
     Opponent(String, String),
+    /// An engine that cannot play at a rating.
+    #[error(
+        "`eval.elo` = {elo}: {engine} has no option UCI_Elo and cannot play at a rating: set eval.elo = 0 to play it at \
+         eval.limit alone, or name an engine that has it (engine.path = \"stockfish\")"
+    )]
+    NoElo {
+        /// What the engine calls itself.
+        engine: String,
+        /// The rating asked for.
+        elo: u32,
+    },
     /// A stamp of another version.
     #[error("the summary of `{0}` in its stage.json cannot be read: move the folder aside and run the stage again")]
     Summary(&'static str),

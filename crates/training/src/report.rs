@@ -49,8 +49,9 @@ pub(crate) fn made(kind: &str, s: &Value) -> String {
     }
     match kind {
         "corpus" => format!(
-            "{} games, {} positions ({} distinct), {:.2} bytes a position, White/draw/Black/none {}",
+            "{} games{}, {} positions ({} distinct), {:.2} bytes a position, White/draw/Black/none {}",
             s["games"],
+            s["teacher"].as_str().map(|teacher| format!(" of {teacher}")).unwrap_or_default(),
             s["positions"],
             s["distinct_positions"],
             number(&s["bytes_per_position"]),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dataset::{Dataset, GameRecord, Meta, OnBad};
 use games::{Chess, Color, Game, GameResult, Line, Move, Outcome, Rng, Termination};
 use pipeline::Stop;
-use uci::{EngineError, EngineSpec, Supervised};
+use uci::{EngineError, EngineSpec, FoundEngine, Supervised};
 
 use crate::engines::{Crew, Teacher};
 use crate::production::Production;
@@ -19,6 +19,9 @@ use crate::{Error, Result};
 /// What the `corpus` stage reports.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct CorpusReport {
+    /// Who played, with version and limit; unknown in the stamps of older builds.
+    #[serde(default)]
+    pub teacher: String,
     /// Games on disk, all shards together.
     pub games: u64,
     /// Positions on disk.
@@ -46,6 +49,9 @@ impl std::fmt::Display for CorpusReport {
              no result {open}; {:.2} bytes a position",
             self.games, self.distinct_games, self.positions, self.distinct_positions, self.bytes_per_position,
         )?;
+        if !self.teacher.is_empty() {
+            write!(f, "; played by {}", self.teacher)?;
+        }
         if self.games_per_second > 0.0 {
             write!(f, "; {:.2} games/s, {:.0} positions/s", self.games_per_second, self.positions_per_second)?;
         }
@@ -65,7 +71,11 @@ pub fn teacher_spec(config: &EngineConfig, stop: &Stop) -> Result<EngineSpec> {
 
 /// An engine with one thread and the configured hash table.
 pub(crate) fn engine_spec(config: &EngineConfig, stop: &Stop) -> Result<EngineSpec> {
-    let mut spec = EngineSpec::new(uci::find_engine(&config.path)?);
+    let FoundEngine { name, path, stands_in } = uci::choose_engine(&config.path)?;
+    if stands_in {
+        pipeline::say!("engine: no Stockfish was found, {name} at {} is used in its place", path.display());
+    }
+    let mut spec = EngineSpec::new(path);
     spec.args.clone_from(&config.args);
     spec.options = vec![("Threads".to_owned(), "1".to_owned()), ("Hash".to_owned(), config.hash_mb.to_string())];
     spec.deadlines.answer = Duration::from_secs_f64(config.answer_seconds);
@@ -113,7 +123,7 @@ pub fn corpus(
     let book = if config.book.is_empty() { Vec::new() } else { dataset::book::read_openings(config.book.as_ref())? };
     let started = Instant::now();
     let crew = Crew { production: &production, stop };
-    let writer = Writer { config, seed: profile.seed, teacher, book: &book, crew };
+    let writer = Writer { config, seed: profile.seed, teacher: teacher.clone(), book: &book, crew };
     let wanted = if config.workers > 0 { config.workers } else { profile.cores() };
     let more = wanted.min(production.left() as usize).saturating_sub(1);
     let mut engines = vec![first];
@@ -121,7 +131,7 @@ pub fn corpus(
     crew.run("corpus", engines, |engine| production.next().map(|id| writer.game(id, engine)).transpose())?;
     let seconds = started.elapsed().as_secs_f64();
     let tally = production.tally();
-    let report = report(layout, (tally.games > 0).then_some((tally.games, tally.positions, seconds)))?;
+    let report = report(layout, teacher, (tally.games > 0).then_some((tally.games, tally.positions, seconds)))?;
     let copies = 1.0 - report.distinct_games as f64 / report.games.max(1) as f64;
     if copies > config.max_duplicates {
         return Err(Error::Duplicates { rate: copies, limit: config.max_duplicates });
@@ -133,12 +143,13 @@ pub fn corpus(
     Ok(report)
 }
 
-fn report(layout: &Layout, run: Option<(u64, u64, f64)>) -> Result<CorpusReport> {
+fn report(layout: &Layout, teacher: String, run: Option<(u64, u64, f64)>) -> Result<CorpusReport> {
     let dataset = Dataset::open(&[layout.corpus()], OnBad::Skip)?;
     let stats = dataset::stats(&dataset)?;
     let (games_per_second, positions_per_second) =
         run.map_or((0.0, 0.0), |(games, positions, s)| (games as f64 / s, positions as f64 / s));
     Ok(CorpusReport {
+        teacher,
         games: stats.games,
         positions: stats.positions,
         distinct_games: stats.distinct_games.count,
@@ -150,7 +161,8 @@ fn report(layout: &Layout, run: Option<(u64, u64, f64)>) -> Result<CorpusReport>
     })
 }
 
-fn book_hash(path: &str) -> Result<serde_json::Value> {
+/// The hash of a book's content; null without a book.
+pub(crate) fn book_hash(path: &str) -> Result<serde_json::Value> {
     if path.is_empty() {
         return Ok(serde_json::Value::Null);
     }

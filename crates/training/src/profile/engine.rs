@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EngineConfig {
-    /// Path or name; names are looked for in PATH and the usual folders.
+    /// Path or name; names are looked for beside our executables, in PATH and the usual folders. `auto` is Stockfish
+    /// where it is found, else our own `tabiya-ab`.
     pub path: String,
     /// Further command-line arguments.
     pub args: Vec<String>,
@@ -21,7 +22,7 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         EngineConfig {
-            path: "stockfish".to_owned(),
+            path: uci::AUTO.to_owned(),
             args: Vec::new(),
             hash_mb: 16,
             options: Default::default(),
