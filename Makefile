@@ -15,7 +15,7 @@ CARGO_FLAGS := --release $(if $(FEATURES),--features $(FEATURES))
 ARGS     = --config $(CONFIG) $(if $(GAMES),--set $@.games=$(GAMES)) $(foreach s,$(SET),--set $(s))
 PATH    := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup build demo test corpus pretrain selfplay relabel train gate refine eval stats report results publish play bench clean
+.PHONY: help setup build demo test corpus pretrain selfplay relabel train gate refine eval stats report results publish match features play bench clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -69,6 +69,15 @@ results: build ## experiments, then a page with plots -> docs/results.md
 
 publish: build ## the best network, as what `make play` plays -> data/reference
 	@$(BIN)/publish $(ARGS)
+
+# MATCH=configs/mine.toml plays another match than configs/match.toml, TABLE=configs/mine.toml another table.
+match: CONFIG = $(or $(MATCH),configs/match.toml)
+match: build ## two players of any kind         -> data/match/NAME
+	@$(BIN)/match $(ARGS)
+
+features: CONFIG = $(or $(TABLE),configs/features.toml)
+features: build ## what each engine feature is worth -> docs/features.md
+	@$(BIN)/features $(ARGS)
 
 # NETWORK=data/cpu/pretrain plays another checkpoint folder than data/reference.
 play: build ## the network as a UCI engine, for a chess program or by hand

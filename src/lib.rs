@@ -41,6 +41,14 @@ pub fn profile_name(args: &ConfigArgs) -> String {
     args.config.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// An error of the lab; the file is named where a key of it is at fault.
+pub fn in_file(args: &ConfigArgs, error: training::Error) -> BoxError {
+    match error {
+        training::Error::Lab { .. } => format!("{}: {error}", args.config.display()).into(),
+        other => other.into(),
+    }
+}
+
 /// What to do about a damaged or stray file in a dataset.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub enum BadShard {

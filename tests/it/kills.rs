@@ -20,7 +20,11 @@ pub(crate) fn disturbed(run: &RunDir, job: &str, args: &[&str], longest: u64, se
 
 /// Every record of a dataset has its own id, and their number is the manifest's.
 pub(crate) fn assert_whole(run: &RunDir, dataset: &str, games: usize) {
-    let data = dataset::Dataset::open(&[run.path(dataset)], dataset::OnBad::Stop).unwrap();
+    assert_whole_folder(&run.path(dataset), games);
+}
+
+pub(crate) fn assert_whole_folder(folder: &std::path::Path, games: usize) {
+    let data = dataset::Dataset::open(&[folder.to_owned()], dataset::OnBad::Stop).unwrap();
     let mut ids = Vec::new();
     for i in 0..data.shards().len() {
         ids.extend(data.read_shard(i).unwrap().iter().map(|r| r.game_id));

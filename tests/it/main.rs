@@ -8,6 +8,7 @@ mod chain;
 mod chess_cases;
 mod kills;
 mod publish;
+mod lab;
 mod real_engine;
 mod recipes;
 mod relabel;

@@ -109,6 +109,8 @@ pub(crate) fn job_path(job: &str) -> PathBuf {
         "report" => env!("CARGO_BIN_EXE_report"),
         "results" => env!("CARGO_BIN_EXE_results"),
         "publish" => env!("CARGO_BIN_EXE_publish"),
+        "match" => env!("CARGO_BIN_EXE_match"),
+        "features" => env!("CARGO_BIN_EXE_features"),
         other => panic!("no job {other}"),
     })
 }

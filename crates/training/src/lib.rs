@@ -11,6 +11,7 @@ mod engines;
 mod evaluate;
 mod gate;
 mod history;
+mod lab;
 mod matches;
 mod production;
 mod profile;
@@ -28,6 +29,10 @@ mod window;
 pub use course::view as batch_view;
 pub use evaluate::{EvalReport, evaluate};
 pub use gate::{Verdict, judge};
+pub use lab::{
+    Feature, FeatureRow, FeatureRules, FeatureTable, FeaturesConfig, MatchConfig, MatchRules, PlayerConfig, Setting,
+    contest, features,
+};
 pub use production::{Production, Tally};
 pub use profile::{
     Adjudicate, CorpusConfig, EngineConfig, EvalConfig, GateConfig, Layout, Mistakes, OnBadShard, OnReject, Plies,
@@ -112,6 +117,14 @@ pub enum Error {
     /// An opponent that this game does not have.
     #[error("eval.opponent = `{0}`: {1}")]
     Opponent(String, String),
+    /// A key of a match's or a table's file that cannot be followed.
+    #[error("`{key}`: {reason}")]
+    Lab {
+        /// The full key.
+        key: String,
+        /// What is wrong and what was expected.
+        reason: String,
+    },
     /// An engine that cannot play at a rating.
     #[error(
         "`eval.elo` = {elo}: {engine} has no option UCI_Elo and cannot play at a rating: set eval.elo = 0 to play it at \

@@ -1,7 +1,7 @@
 //! Who can play in a match of the stages, and playing it.
 
 use std::any::Any;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arena::{MatchReport, MatchSpec, play_match};
 use games::{Chess, Game};
@@ -28,6 +28,8 @@ pub(crate) enum Contender {
     Policy { model: Model, name: String },
     /// A UCI engine.
     Engine { spec: EngineSpec, limit: Limit },
+    /// A UCI engine with a name of its own, in a folder of its own in each slot; without a limit it plays on a clock.
+    SlotEngine { spec: EngineSpec, limit: Option<Limit>, label: String, folders: Vec<PathBuf> },
     /// The game's player of known strength.
     Reference,
     /// Uniformly random legal moves.
@@ -42,14 +44,19 @@ impl Contender {
         name: &str,
         simulations: u32,
     ) -> Result<Self> {
-        let (model, name) = (network.model::<G>(profile)?, name.to_owned());
-        Ok(match simulations {
-            0 => Contender::Policy { model, name },
-            n => Contender::Network { model, name, config: profile.search_with(n) },
-        })
+        Ok(Contender::of_model(network.model::<G>(&profile.device)?, name, profile.search_with(simulations)))
     }
 
-    fn player<G: Game>(&self) -> std::result::Result<Box<dyn Player<G>>, PlayerError> {
+    /// As [`Contender::network`], of weights that are loaded.
+    pub(crate) fn of_model(model: Model, name: &str, config: SearchConfig) -> Self {
+        let name = name.to_owned();
+        match config.simulations {
+            0 => Contender::Policy { model, name },
+            _ => Contender::Network { model, name, config },
+        }
+    }
+
+    fn player<G: Game>(&self, slot: usize) -> std::result::Result<Box<dyn Player<G>>, PlayerError> {
         Ok(match self {
             Contender::Network { model, name, config } => {
                 let evaluator = NetworkEvaluator::new(model, config.leaves as usize, CACHE);
@@ -58,11 +65,10 @@ impl Contender {
             Contender::Policy { model, name } => {
                 Box::new(PolicyPlayer::new(name, Box::new(NetworkEvaluator::new(model, 1, 0))))
             }
-            Contender::Engine { spec, limit } => {
-                let player: Box<dyn Player<Chess>> = Box::new(EnginePlayer::new(spec.clone(), *limit)?);
-                let any: Box<dyn Any> = Box::new(player);
-                // Only chess asks for engines: `Opponent::find` refuses them elsewhere.
-                any.downcast::<Box<dyn Player<G>>>().map_or_else(|_| random(), |player| *player)
+            Contender::Engine { spec, limit } => chess_only(EnginePlayer::new(spec.clone(), *limit)?),
+            Contender::SlotEngine { spec, limit, label, folders } => {
+                let spec = EngineSpec { folder: folders.get(slot).cloned(), ..spec.clone() };
+                chess_only(EnginePlayer::labelled(spec, *limit, label)?)
             }
             Contender::Reference => match ReferencePlayer::of_game() {
                 Some(player) => Box::new(player),
@@ -77,6 +83,13 @@ fn random<G: Game>() -> Box<dyn Player<G>> {
     Box::new(RandomPlayer::default())
 }
 
+/// An engine as a player of any game. Only chess asks for engines: `Opponent::find` refuses them elsewhere.
+fn chess_only<G: Game>(player: EnginePlayer) -> Box<dyn Player<G>> {
+    let player: Box<dyn Player<Chess>> = Box::new(player);
+    let any: Box<dyn Any> = Box::new(player);
+    any.downcast::<Box<dyn Player<G>>>().map_or_else(|_| random(), |player| *player)
+}
+
 /// Plays a match in a folder, resuming what is journaled there.
 pub(crate) fn play<G: Game>(
     spec: &MatchSpec,
@@ -85,5 +98,5 @@ pub(crate) fn play<G: Game>(
     folder: &Path,
     stop: &Stop,
 ) -> Result<MatchReport> {
-    Ok(play_match::<G>(spec, &|_| a.player(), &|_| b.player(), folder, stop)?)
+    Ok(play_match::<G>(spec, &|slot| a.player(slot), &|slot| b.player(slot), folder, stop)?)
 }

@@ -54,7 +54,7 @@ pub(crate) fn selfplay<G: Game>(
     network: &NetworkRef,
 ) -> Result<SelfplayReport> {
     let (profile, config) = (stages.profile, &stages.profile.selfplay);
-    let model = network.model::<G>(profile)?;
+    let model = network.model::<G>(&profile.device)?;
     let spec = spec::<G>(stages, iteration, network);
     let meta = Meta {
         dataset: format!("selfplay-{iteration:04}"),

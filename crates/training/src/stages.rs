@@ -106,9 +106,9 @@ impl NetworkRef {
         Ok(checkpoint)
     }
 
-    /// The network to play with.
-    pub(crate) fn model<G: Game>(&self, profile: &Profile) -> Result<Model> {
-        let device = nn::select_device(&profile.device)?;
+    /// The network to play with, on a device as a profile names it.
+    pub(crate) fn model<G: Game>(&self, device: &str) -> Result<Model> {
+        let device = nn::select_device(device)?;
         let checkpoint = Checkpoint::load(&Store::open_existing(&self.dir)?)?;
         checkpoint.expect_game(G::SHAPE)?;
         Ok(Model::from_network(&checkpoint.best_network(&device)?)?)

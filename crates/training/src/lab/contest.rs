@@ -1,0 +1,147 @@
+//! A match as a stage: done once, resumed after a kill, extended by more games.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use arena::{ArenaError, MatchReport, MatchSpec, OpeningSource, openings};
+use games::{Chess, Rng};
+use pipeline::{StageSpec, Stop};
+use serde::{Deserialize, Serialize};
+
+use super::config::{MatchConfig, MatchRules, PlayerConfig};
+use super::player::Known;
+use crate::matches::play;
+use crate::profile::{Layout, content};
+use crate::stages::{finished, locked_stage};
+use crate::teacher::book_hash;
+use crate::{Error, Result};
+
+/// Plays the match of a file in `data/match/<name>`, or reads what it gave.
+///
+/// # Errors
+/// A file that cannot be followed, a player that cannot be had or fails for good, or a stop request; finished games
+/// stay where they are.
+pub fn contest(config: &MatchConfig, root: &Path, name: &str, stop: &Stop) -> Result<MatchReport> {
+    config.check()?;
+    let rules = &config.r#match;
+    let name = if rules.name.is_empty() { name } else { &rules.name };
+    let bout = Bout {
+        name: &format!("match/{name}"),
+        folder: root.join(name),
+        first: &config.first,
+        second: &config.second,
+        rules,
+    };
+    bout.play(&Layout::new(root), stop)
+}
+
+/// Two players, how they play, and where that is kept.
+pub(crate) struct Bout<'a> {
+    /// The stage's name.
+    pub(crate) name: &'a str,
+    pub(crate) folder: PathBuf,
+    pub(crate) first: &'a PlayerConfig,
+    pub(crate) second: &'a PlayerConfig,
+    pub(crate) rules: &'a MatchRules,
+}
+
+/// The summary in the stage's stamp.
+#[derive(Serialize, Deserialize)]
+struct Summary {
+    score: Option<f64>,
+    text: String,
+    report: MatchReport,
+}
+
+impl Bout<'_> {
+    /// Plays what is left of the match, or reads its report.
+    pub(crate) fn play(&self, layout: &Layout, stop: &Stop) -> Result<MatchReport> {
+        let rules = self.rules;
+        let first = Known::find("first", self.first, rules, stop)?;
+        let second = Known::find("second", self.second, rules, stop)?;
+        let Some(stage) = locked_stage(self.stage_spec(&first, &second)?, layout, None)? else {
+            return self.report()?.ok_or(Error::Summary("match"));
+        };
+        let slots: Vec<PathBuf> =
+            (0..rules.slots()).map(|slot| stage.dir().join("slots").join(slot.to_string())).collect();
+        let a = first.contender("first", &slots, &rules.device)?;
+        let b = second.contender("second", &slots, &rules.device)?;
+        let mut spec = self.match_spec();
+        spec.clocks = [first.clock, second.clock];
+        spec.notes = [first.note, second.note].into_iter().flatten().collect();
+        self.warn_of_repeats(spec.seed)?;
+        let report = play::<Chess>(&spec, &a, &b, stage.dir(), stop)?;
+        remove_empty(&stage.dir().join("slots"));
+        let summary = Summary { score: report.score, text: report.to_string(), report };
+        let value = serde_json::to_value(&summary).unwrap_or_default();
+        stage.finish(&pipeline::content_hash(&value), value)?;
+        Ok(summary.report)
+    }
+
+    /// The report of the match if it is done.
+    pub(crate) fn report(&self) -> Result<Option<MatchReport>> {
+        let Some(stamp) = finished(&self.folder)? else { return Ok(None) };
+        let summary: Summary = serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("match"))?;
+        Ok(Some(summary.report))
+    }
+
+    fn stage_spec(&self, first: &Known, second: &Known) -> Result<StageSpec> {
+        let config =
+            MatchConfig { first: self.first.clone(), second: self.second.clone(), r#match: self.rules.clone() };
+        let mut inputs = BTreeMap::from([
+            ("first".to_owned(), first.fingerprint.clone()),
+            ("second".to_owned(), second.fingerprint.clone()),
+        ]);
+        if let OpeningSource::Book { path, .. } = &self.rules.openings {
+            inputs
+                .insert("book".to_owned(), book_hash(&path.to_string_lossy())?.as_str().unwrap_or_default().to_owned());
+        }
+        Ok(StageSpec {
+            name: self.name.to_owned(),
+            dir: self.folder.clone(),
+            settings: serde_json::json!({
+                "first": self.first,
+                "second": self.second,
+                "match": content(self.rules, &["name", "games", "concurrency", "answer_seconds", "device"]),
+            }),
+            growable: BTreeMap::from([("games".to_owned(), self.rules.games)]),
+            inputs,
+            resolved_config: serde_json::to_value(config).unwrap_or_default(),
+        })
+    }
+
+    fn match_spec(&self) -> MatchSpec {
+        let rules = self.rules;
+        MatchSpec {
+            concurrency: rules.slots(),
+            max_plies: rules.max_plies,
+            openings: rules.openings.clone(),
+            adjudication: rules.adjudication,
+            sprt: rules.sprt,
+            margin: Duration::from_millis(rules.margin_ms),
+            ..MatchSpec::new(self.name, rules.games, rules.seed ^ Rng::part("match"))
+        }
+    }
+
+    /// Under limits that do not depend on time, the same opening gives the same game again.
+    fn warn_of_repeats(&self, seed: u64) -> Result<()> {
+        let (name, pairs) = (self.name, self.rules.games / 2);
+        let openings = openings::<Chess>(&self.rules.openings, seed, pairs as usize).map_err(ArenaError::from)?.len();
+        if pairs > openings as u64 {
+            pipeline::say!("warning: {name}: {pairs} pairs begin with {openings} openings, so that games may repeat");
+        }
+        Ok(())
+    }
+}
+
+/// Removes the folders of the slots in which engines left nothing.
+fn remove_empty(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            remove_empty(&entry.path());
+        }
+    }
+    // A folder that holds something stays.
+    let _ = std::fs::remove_dir(folder);
+}
