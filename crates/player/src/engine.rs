@@ -7,19 +7,15 @@ use std::path::Path;
 use games::{Chess, Game, Line};
 use pipeline::{Stop, error_chain};
 use shakmaty::CastlingMode;
+use uci::server::{Command, Event, Inbox, Voice, read_game};
 
 use crate::error::{LoadError, PlayError};
-use crate::inbox::{Event, Inbox};
 use crate::network::Network;
 use crate::options::{Effect, Options};
-use crate::protocol::{Command, shortened};
 use crate::think::Tree;
 
 /// Where a network is looked for if none is named.
 pub const DEFAULT_NETWORK: &str = "data/reference";
-
-/// Longest message that is sent, in characters.
-const LONGEST_MESSAGE: usize = 400;
 
 /// Plays until `quit`, the end of the input, or a signal to `stop`.
 ///
@@ -38,16 +34,15 @@ pub fn serve(
     let default = network.unwrap_or(Path::new(DEFAULT_NETWORK));
     let options = Options::new(default);
     let loaded = network.map(|_| Network::load(&options)).transpose()?;
-    let inbox = Inbox::new(input, stop.clone()).map_err(PlayError::Input)?;
+    let inbox = Inbox::new(input, stop.flag()).map_err(PlayError::Input)?;
     let line = Line::new(Chess::start());
-    Engine { output, inbox, default, options, network: loaded, line, tree: None }.run()
+    Engine { voice: Voice::new(output), inbox, options, network: loaded, line, tree: None }.run()
 }
 
 /// The state between two commands.
-pub(crate) struct Engine<'a, W> {
-    output: W,
+pub(crate) struct Engine<W> {
+    voice: Voice<W>,
     pub(crate) inbox: Inbox,
-    default: &'a Path,
     pub(crate) options: Options,
     pub(crate) network: Option<Network>,
     /// The game so far, and the position to search.
@@ -56,7 +51,7 @@ pub(crate) struct Engine<'a, W> {
     pub(crate) tree: Option<Tree>,
 }
 
-impl<W: Write> Engine<'_, W> {
+impl<W: Write> Engine<W> {
     fn run(&mut self) -> Result<(), PlayError> {
         self.announce_network()?;
         loop {
@@ -69,7 +64,7 @@ impl<W: Write> Engine<'_, W> {
                 }
                 Command::NewGame => self.tree = None,
                 Command::SetOption { name, value } => self.set(&name, &value)?,
-                Command::Position { fen, moves } => match read_line(fen.as_deref(), &moves) {
+                Command::Position { fen, moves } => match read_game(fen.as_deref(), &moves) {
                     Ok(line) => self.line = line,
                     Err(why) => self.remark(&format!("position: {why}; the position before it stays"))?,
                 },
@@ -83,19 +78,17 @@ impl<W: Write> Engine<'_, W> {
 
     /// Says a line, or several.
     pub(crate) fn say(&mut self, text: fmt::Arguments<'_>) -> Result<(), PlayError> {
-        // One write, so that no reader sees half a line.
-        let text = format!("{text}\n");
-        self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush()).map_err(PlayError::Output)
+        self.voice.say(text).map_err(PlayError::Output)
     }
 
     /// Says something for people.
     pub(crate) fn remark(&mut self, text: &str) -> Result<(), PlayError> {
-        self.say(format_args!("info string {}", shortened(text, LONGEST_MESSAGE)))
+        self.voice.remark(text).map_err(PlayError::Output)
     }
 
     /// The answer to `uci`.
     pub(crate) fn introduce(&mut self) -> Result<(), PlayError> {
-        let options = Options::describe(self.default);
+        let options = self.options.describe();
         let version = env!("CARGO_PKG_VERSION");
         self.say(format_args!("id name Tabiya {version}\nid author the Tabiya authors\n{options}uciok"))
     }
@@ -152,18 +145,4 @@ impl<W: Write> Engine<'_, W> {
         self.options.network.clone_from(&network.folder);
         self.remark(&format!("going on with {kept}"))
     }
-}
-
-/// The game of a `position` command.
-fn read_line(fen: Option<&str>, moves: &[String]) -> Result<Line<Chess>, String> {
-    let start = match fen {
-        None => Chess::start(),
-        Some(fen) => Chess::from_fen(fen).map_err(|e| e.to_string())?,
-    };
-    let mut line = Line::new(start);
-    for text in moves {
-        let m = line.state().parse_move(text).map_err(|e| e.to_string())?;
-        line.play(m);
-    }
-    Ok(line)
 }

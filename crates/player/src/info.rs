@@ -6,6 +6,7 @@ use std::time::Duration;
 use games::{Chess, Game, Move, MoverValue, Score};
 use search::{Proof, RankedMove, Search};
 use shakmaty::CastlingMode;
+use uci::server::score_text;
 
 /// Most centipawns; nearer to certainty a value has no more digits.
 const MAX_CENTIPAWNS: f32 = 10_000.0;
@@ -75,14 +76,6 @@ fn score(ranked: &RankedMove, scale: f32) -> Score {
 fn centipawns(value: MoverValue, scale: f32) -> i32 {
     let v = value.0.clamp(-1.0, 1.0);
     (scale * ((1.0 + v) / (1.0 - v)).log10()).clamp(-MAX_CENTIPAWNS, MAX_CENTIPAWNS).round() as i32
-}
-
-/// A score as the protocol writes it.
-pub(crate) fn score_text(score: Score) -> String {
-    match score {
-        Score::Cp(n) => format!("cp {n}"),
-        Score::Mate(n) => format!("mate {n}"),
-    }
 }
 
 /// Win, draw and loss in permille, in the view of the side to move. Their difference is the search's value; how much

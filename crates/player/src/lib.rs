@@ -1,7 +1,7 @@
 //! The UCI engine: a trained network as a player for chess programs, tournament managers and people.
 //!
-//! [`serve`] speaks the protocol on any pair of streams. A thread reads the input and parses it; the rest happens on
-//! the caller's thread, which looks at what was read between two batches of the search, so that `stop` is answered
+//! [`serve`] speaks the protocol on any pair of streams ([`uci::server`]). A thread reads the input and parses it; the
+//! rest happens on the caller's thread, which looks at what was read between two batches of the search, so that `stop` is answered
 //! within one batch and no state is shared.
 //!
 //! A command that changes something (`position`, `go`, `setoption`, `ucinewgame`) while a search runs ends that search
@@ -10,11 +10,9 @@
 
 mod engine;
 mod error;
-mod inbox;
 mod info;
 mod network;
 mod options;
-mod protocol;
 mod task;
 mod think;
 mod time;

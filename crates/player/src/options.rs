@@ -1,10 +1,9 @@
 //! The options that a chess program sees and sets.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::protocol::quoted;
+use uci::server::{Declared, Kind, Setting, Settings, quoted};
 
 /// Positions that each thread evaluates at once. More would be a little faster and search worse, because the paths of
 /// one batch are chosen without each other's answers.
@@ -13,14 +12,6 @@ pub(crate) const LEAVES_PER_THREAD: u32 = 8;
 const BYTES_PER_POSITION: usize = 1024;
 /// Memory that a remembered evaluation takes.
 const BYTES_PER_EVALUATION: usize = 208;
-
-/// What an option holds.
-enum Kind {
-    Check(bool),
-    Spin { default: i64, min: i64, max: i64 },
-    Text,
-    Button,
-}
 
 const NETWORK: &str = "NetworkFile";
 const HASH: &str = "Hash";
@@ -33,22 +24,28 @@ const OVERHEAD: &str = "Move Overhead";
 const SIMULATIONS: &str = "Simulations";
 const CLEAR_HASH: &str = "Clear Hash";
 
-const TABLE: [(&str, Kind); 10] = [
-    (NETWORK, Kind::Text),
-    (HASH, Kind::Spin { default: 256, min: 1, max: 32_768 }),
-    (THREADS, Kind::Spin { default: 1, min: 1, max: 128 }),
-    (MULTI_PV, Kind::Spin { default: 1, min: 1, max: 218 }),
-    (PONDER, Kind::Check(false)),
-    (SHOW_WDL, Kind::Check(false)),
-    (CHESS960, Kind::Check(false)),
-    (OVERHEAD, Kind::Spin { default: 30, min: 0, max: 5000 }),
-    (SIMULATIONS, Kind::Spin { default: 0, min: 0, max: 10_000_000 }),
-    (CLEAR_HASH, Kind::Button),
-];
+/// The options, with the checkpoint folder that is the default.
+fn declared(network: &Path) -> Settings {
+    let spin = |default, min, max| Kind::Spin { default, min, max };
+    let options = [
+        (NETWORK, Kind::Text(network.display().to_string())),
+        (HASH, spin(256, 1, 32_768)),
+        (THREADS, spin(1, 1, 128)),
+        (MULTI_PV, spin(1, 1, 218)),
+        (PONDER, Kind::Check(false)),
+        (SHOW_WDL, Kind::Check(false)),
+        (CHESS960, Kind::Check(false)),
+        (OVERHEAD, spin(30, 0, 5000)),
+        (SIMULATIONS, spin(0, 0, 10_000_000)),
+        (CLEAR_HASH, Kind::Button),
+    ];
+    Settings(options.into_iter().map(|(name, kind)| Declared { name, kind }).collect())
+}
 
 /// The settings.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Options {
+    declared: Settings,
     /// The checkpoint folder.
     pub(crate) network: PathBuf,
     /// Bytes for the tree and the evaluations together.
@@ -73,42 +70,25 @@ pub(crate) enum Effect {
     Clear,
 }
 
-fn default_of(name: &str) -> i64 {
-    let spin = TABLE.iter().find(|(known, _)| *known == name);
-    match spin {
-        Some((_, Kind::Spin { default, .. })) => *default,
-        _ => 0,
-    }
-}
-
 impl Options {
     pub(crate) fn new(network: &Path) -> Self {
+        let declared = declared(network);
         Options {
             network: network.to_owned(),
-            hash: (default_of(HASH) as usize) << 20,
-            threads: default_of(THREADS) as usize,
-            multi_pv: default_of(MULTI_PV) as usize,
+            hash: (declared.default_of(HASH) as usize) << 20,
+            threads: declared.default_of(THREADS) as usize,
+            multi_pv: declared.default_of(MULTI_PV) as usize,
             show_wdl: false,
             chess960: false,
-            overhead: Duration::from_millis(default_of(OVERHEAD) as u64),
+            overhead: Duration::from_millis(declared.default_of(OVERHEAD) as u64),
             simulations: None,
+            declared,
         }
     }
 
     /// The `option` lines of the answer to `uci`.
-    pub(crate) fn describe(network: &Path) -> String {
-        let mut out = String::new();
-        for (name, kind) in &TABLE {
-            let _ = match kind {
-                Kind::Check(default) => writeln!(out, "option name {name} type check default {default}"),
-                Kind::Spin { default, min, max } => {
-                    writeln!(out, "option name {name} type spin default {default} min {min} max {max}")
-                }
-                Kind::Text => writeln!(out, "option name {name} type string default {}", network.display()),
-                Kind::Button => writeln!(out, "option name {name} type button"),
-            };
-        }
-        out
+    pub(crate) fn describe(&self) -> String {
+        self.declared.describe()
     }
 
     /// Sets an option; names are compared without case, as the protocol wants it.
@@ -116,37 +96,23 @@ impl Options {
     /// # Errors
     /// What is wrong, in words; nothing is changed then.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<Effect, String> {
-        let Some((name, kind)) = TABLE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
-            return Err(format!("there is no option {}", quoted(name)));
-        };
-        let refuse = |expected: String| Err(format!("the option {name} takes {expected}, not {}", quoted(value)));
-        let (mut number, mut flag) = (0, false);
-        match *kind {
-            Kind::Check(_) => match value.to_ascii_lowercase().as_str() {
-                "true" => flag = true,
-                "false" => {}
-                _ => return refuse("true or false".to_owned()),
-            },
-            Kind::Spin { min, max, .. } => match value.parse::<i64>() {
-                Ok(n) if (min..=max).contains(&n) => number = n,
-                _ => return refuse(format!("a number from {min} to {max}")),
-            },
-            Kind::Text if value.is_empty() || value == "<empty>" => return refuse("a folder".to_owned()),
-            Kind::Text | Kind::Button => {}
-        }
-        match *name {
-            NETWORK => self.network = PathBuf::from(value),
-            HASH => self.hash = (number as usize) << 20,
-            THREADS => self.threads = number as usize,
-            MULTI_PV => self.multi_pv = number as usize,
-            SHOW_WDL => self.show_wdl = flag,
-            CHESS960 => self.chess960 = flag,
-            OVERHEAD => self.overhead = Duration::from_millis(number as u64),
-            SIMULATIONS => self.simulations = (number > 0).then_some(number as u32),
+        let (name, setting) = self.declared.read(name, value)?;
+        match (name, setting) {
+            (NETWORK, Setting::Text("")) => {
+                return Err(format!("the option {name} takes a folder, not {}", quoted(value)));
+            }
+            (NETWORK, Setting::Text(folder)) => self.network = PathBuf::from(folder),
+            (HASH, Setting::Spin(n)) => self.hash = (n as usize) << 20,
+            (THREADS, Setting::Spin(n)) => self.threads = n as usize,
+            (MULTI_PV, Setting::Spin(n)) => self.multi_pv = n as usize,
+            (SHOW_WDL, Setting::Check(on)) => self.show_wdl = on,
+            (CHESS960, Setting::Check(on)) => self.chess960 = on,
+            (OVERHEAD, Setting::Spin(n)) => self.overhead = Duration::from_millis(n as u64),
+            (SIMULATIONS, Setting::Spin(n)) => self.simulations = (n > 0).then_some(n as u32),
             // `Ponder` only tells that `go ponder` may come.
             _ => {}
         }
-        Ok(match *name {
+        Ok(match name {
             HASH | THREADS => Effect::Resize,
             CLEAR_HASH => Effect::Clear,
             _ => Effect::Nothing,
@@ -223,8 +189,8 @@ mod tests {
 
     #[test]
     fn the_defaults_are_the_ones_that_are_said() {
-        let said = Options::describe(Path::new("data/reference"));
         let mut options = Options::new(Path::new("data/reference"));
+        let said = options.describe();
         let before = options.clone();
         for line in said.lines() {
             let text = line.strip_prefix("option name ").unwrap();

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use games::{Chess, Color};
 use search::{Proof, RankedMove, Search};
+use uci::server::Go;
 
 use crate::options::Options;
-use crate::protocol::Go;
 use crate::time::{Budget, Clock, Progress};
 
 /// Most visits of the root's moves: beyond it their sums have no digits left for one visit more.
@@ -53,7 +53,8 @@ impl Task {
             (clock, movetime) => clock.or(movetime),
         };
         let of_depth = go.depth.map(|d| d.saturating_mul(VISITS_PER_DEPTH));
-        let limits = [go.nodes, of_depth, options.simulations];
+        let of_nodes = go.nodes.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        let limits = [of_nodes, of_depth, options.simulations];
         Task {
             began: at,
             clock_began: at,

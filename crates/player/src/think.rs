@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use games::{Chess, Game, Line, Move, Rng, Score};
 use search::{Evaluator, RankedMove, Request, Search, SearchConfig};
+use uci::server::{Command, Event, Go, quoted, score_text};
 
 use crate::engine::Engine;
 use crate::error::PlayError;
-use crate::inbox::Event;
 use crate::info::{self, View};
 use crate::network::Network;
 use crate::options::Options;
-use crate::protocol::{Command, Go, quoted};
 use crate::task::Task;
 
 /// Reports are at least this far apart...
@@ -93,11 +92,14 @@ impl Reporter {
     }
 }
 
-impl<W: Write> Engine<'_, W> {
+impl<W: Write> Engine<W> {
     /// Answers `go`, which came at `at`.
     pub(crate) fn think(&mut self, go: &Go, at: Instant) -> Result<(), PlayError> {
         for remark in &go.remarks {
             self.remark(remark)?;
+        }
+        if go.mate.is_some() {
+            self.remark("go: `mate` is not a limit of this engine, it is ignored")?;
         }
         let mut task = Task::new(go, at, self.line.state().turn(), &self.options);
         let moves = self.line.state().legal_moves();
@@ -255,7 +257,7 @@ impl<W: Write> Engine<'_, W> {
     /// The answer at a root without a move.
     fn no_move(&mut self, task: &mut Task) -> Result<(), PlayError> {
         let score = if self.line.state().is_check() { Score::Mate(0) } else { Score::Cp(0) };
-        self.say(format_args!("info depth 0 score {}", info::score_text(score)))?;
+        self.say(format_args!("info depth 0 score {}", score_text(score)))?;
         self.release(task)?;
         self.say(format_args!("bestmove (none)"))
     }

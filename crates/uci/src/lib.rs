@@ -1,4 +1,4 @@
-//! The client that drives a chess engine process over UCI.
+//! UCI from both sides: the client that drives a chess engine process, and in [`server`] what engines of our own need.
 //!
 //! [`Engine`] is one process: started in its own process group, asked for moves, and gone without a trace when it is
 //! dropped. Every wait has a deadline and can be interrupted; what an engine writes to stderr is always drained, and
@@ -25,6 +25,7 @@ mod limit;
 mod options;
 mod process;
 mod protocol;
+pub mod server;
 mod spec;
 mod supervised;
 

@@ -3,26 +3,41 @@
 //! Parsing never fails: what is not a command of UCI is [`Command::Unknown`] and ignored, as the protocol wants it, and
 //! a command that cannot be followed is [`Command::Wrong`] with the reason, for an `info string`.
 
+use games::{Chess, Game, Line};
+
 /// Remarks on one line, at most.
 const MAX_REMARKS: usize = 4;
 
 /// A command.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Command {
+pub enum Command {
+    /// `uci`
     Uci,
+    /// `isready`
     IsReady,
+    /// `ucinewgame`
     NewGame,
+    /// `setoption`
     SetOption {
+        /// The name as it was written, which may have spaces.
         name: String,
+        /// The value; empty if there is none.
         value: String,
     },
+    /// `position`
     Position {
+        /// Where the game begins; the standard position if absent.
         fen: Option<String>,
+        /// The moves as they were written.
         moves: Vec<String>,
     },
+    /// `go`
     Go(Box<Go>),
+    /// `stop`
     Stop,
+    /// `ponderhit`
     PonderHit,
+    /// `quit`, and the end of the input.
     Quit,
     /// A command that cannot be followed, and why.
     Wrong(String),
@@ -32,27 +47,29 @@ pub(crate) enum Command {
 
 /// The limits of a `go`.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Go {
+pub struct Go {
     /// What White and Black have left, in milliseconds. It may be negative: some programs let a flag hang.
-    pub(crate) time: [Option<i64>; 2],
+    pub time: [Option<i64>; 2],
     /// What they get for each move, in milliseconds.
-    pub(crate) increment: [i64; 2],
+    pub increment: [i64; 2],
     /// Moves until the clock is filled up again.
-    pub(crate) moves_to_go: Option<u32>,
+    pub moves_to_go: Option<u32>,
     /// Milliseconds for this move.
-    pub(crate) movetime: Option<i64>,
-    /// Visits that the root's moves have together in the end.
-    pub(crate) nodes: Option<u32>,
-    /// Plies that the principal variation has in the end.
-    pub(crate) depth: Option<u32>,
+    pub movetime: Option<i64>,
+    /// Nodes to search, at least 1.
+    pub nodes: Option<u64>,
+    /// Plies to search, at least 1.
+    pub depth: Option<u32>,
+    /// Moves within which a mate is looked for, at least 1.
+    pub mate: Option<u32>,
     /// No end before `stop`.
-    pub(crate) infinite: bool,
+    pub infinite: bool,
     /// No end, and no clock, before `ponderhit` or `stop`.
-    pub(crate) ponder: bool,
+    pub ponder: bool,
     /// The only moves to search at the root, if there are any here.
-    pub(crate) search_moves: Vec<String>,
+    pub search_moves: Vec<String>,
     /// What could not be followed.
-    pub(crate) remarks: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
 /// The words that begin another part of a `go`.
@@ -72,7 +89,7 @@ const GO_WORDS: [&str; 12] = [
 ];
 
 /// Reads a line.
-pub(crate) fn parse(line: &str) -> Command {
+pub fn parse_command(line: &str) -> Command {
     let line = line.trim();
     let (word, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
     match word {
@@ -162,11 +179,29 @@ impl Go {
             "binc" => self.increment[1] = n.max(0),
             "movestogo" => self.moves_to_go = (count > 0).then_some(count),
             "movetime" => self.movetime = Some(n),
-            "nodes" => self.nodes = Some(count.max(1)),
+            "nodes" => self.nodes = Some(n.max(1).unsigned_abs()),
             "depth" => self.depth = Some(count.max(1)),
-            _ => self.remark(format!("go: `{word}` is not a limit of this engine, it is ignored")),
+            // `mate`, the only one left.
+            _ => self.mate = Some(count.max(1)),
         }
     }
+}
+
+/// The game of a `position` command.
+///
+/// # Errors
+/// What is wrong with the position or a move, in words.
+pub fn read_game(fen: Option<&str>, moves: &[String]) -> Result<Line<Chess>, String> {
+    let start = match fen {
+        None => Chess::start(),
+        Some(fen) => Chess::from_fen(fen).map_err(|e| e.to_string())?,
+    };
+    let mut line = Line::new(start);
+    for text in moves {
+        let m = line.state().parse_move(text).map_err(|e| e.to_string())?;
+        line.play(m);
+    }
+    Ok(line)
 }
 
 /// A whole number; one that is too large is the largest.
@@ -180,12 +215,12 @@ fn number(text: &str) -> Option<i64> {
 }
 
 /// Foreign text in a message: in quotes, and not longer than a line.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("`{}`", shortened(text, 80))
 }
 
 /// At most `most` characters of a text, without control characters.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
+pub fn shortened(text: &str, most: usize) -> String {
     let mut short: String = text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(most).is_some() {
         short.push_str("...");
@@ -195,7 +230,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, Go, parse};
+    use super::{Command, Go, parse_command as parse, read_game};
 
     fn go(text: &str) -> Go {
         match parse(text) {
@@ -214,8 +249,8 @@ mod tests {
             (&["e2e4".to_owned(), "d2d4".to_owned()][..], true)
         );
         assert_eq!(
-            go("go ponder nodes 5 depth 3 movetime 7"),
-            Go { ponder: true, nodes: Some(5), depth: Some(3), movetime: Some(7), ..Go::default() }
+            go("go ponder nodes 5 depth 3 movetime 7 mate 2"),
+            Go { ponder: true, nodes: Some(5), depth: Some(3), movetime: Some(7), mate: Some(2), ..Go::default() }
         );
         assert_eq!(go("go"), Go::default());
     }
@@ -223,12 +258,12 @@ mod tests {
     #[test]
     fn limits_that_make_no_sense_are_left_out_and_said() {
         assert_eq!(go("go movestogo 0").moves_to_go, None);
-        assert_eq!(go("go nodes 99999999999999999999999").nodes, Some(u32::MAX));
+        assert_eq!(go("go nodes 99999999999999999999999").nodes, Some(i64::MAX as u64));
         assert_eq!(go("go nodes -3").nodes, Some(1));
-        for text in ["go wtime", "go wtime soon", "go nodes infinite", "go depth 1.5", "go mate 3"] {
+        for text in ["go wtime", "go wtime soon", "go nodes infinite", "go depth 1.5", "go mate"] {
             let go = go(text);
             assert_eq!(go.remarks.len(), 1, "{text}");
-            assert!(go.time[0].is_none() && go.nodes.is_none() && go.depth.is_none(), "{text}");
+            assert!(go.time[0].is_none() && go.nodes.is_none() && go.depth.is_none() && go.mate.is_none(), "{text}");
         }
         assert!(go("go nodes infinite").infinite, "the next word keeps its meaning");
         assert_eq!(go(&"go wtime x ".repeat(1000)).remarks.len(), 4);
@@ -272,6 +307,16 @@ mod tests {
         for text in ["setoption", "setoption Hash value 3", "setoption nameHash"] {
             assert!(matches!(parse(text), Command::Wrong(_)), "{text}");
         }
+    }
+
+    #[test]
+    fn games_are_read_or_refused_by_name() {
+        let read = |fen: Option<&str>, moves: &str| {
+            read_game(fen, &moves.split(' ').filter(|m| !m.is_empty()).map(str::to_owned).collect::<Vec<_>>())
+        };
+        assert_eq!(read(None, "e2e4 e7e5").unwrap().moves().len(), 2);
+        assert!(read(Some("4k3/8/8/8/8/8/8/8 w - - 0 1"), "").unwrap_err().contains("4k3/8"));
+        assert!(read(None, "e2e4 e7e6 e4e6").unwrap_err().contains("`e4e6`"));
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The commands as they arrive: a thread reads them, with the moment of their arrival, because a clock runs from there.
 
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pipeline::Stop;
-
-use crate::protocol::{Command, parse};
+use super::command::{Command, parse_command};
 
 /// Longest line that is read as a command, in bytes; a game of a thousand moves has ten thousand.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -16,9 +16,11 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A command and when it came.
 #[derive(Debug)]
-pub(crate) struct Event {
-    pub(crate) command: Command,
-    pub(crate) at: Instant,
+pub struct Event {
+    /// The command.
+    pub command: Command,
+    /// When its line was read.
+    pub at: Instant,
 }
 
 impl Event {
@@ -28,36 +30,39 @@ impl Event {
 }
 
 /// What was read and not looked at yet. Its end is a `quit`.
-pub(crate) struct Inbox {
+pub struct Inbox {
     events: Receiver<Event>,
     kept: Option<Event>,
-    stop: Stop,
+    quit: Arc<AtomicBool>,
 }
 
 impl Inbox {
-    /// Starts to read. The thread ends with its input; a signal to `stop` counts as `quit`.
-    pub(crate) fn new(mut input: impl BufRead + Send + 'static, stop: Stop) -> io::Result<Self> {
+    /// Starts to read. The thread ends with its input; when `quit` becomes true, that counts as `quit`.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn new(mut input: impl BufRead + Send + 'static, quit: Arc<AtomicBool>) -> io::Result<Self> {
         let (sender, events) = mpsc::channel();
         let read = move || {
             let mut line = Vec::new();
             while read_line(&mut input, &mut line) {
-                let command = parse(&String::from_utf8_lossy(&line));
+                let command = parse_command(&String::from_utf8_lossy(&line));
                 if sender.send(Event::now(command)).is_err() {
                     return;
                 }
             }
         };
         thread::Builder::new().name("commands".to_owned()).spawn(read)?;
-        Ok(Inbox { events, kept: None, stop })
+        Ok(Inbox { events, kept: None, quit })
     }
 
     /// The next command; sleeps until there is one.
-    pub(crate) fn wait(&mut self) -> Event {
+    pub fn wait(&mut self) -> Event {
         loop {
             if let Some(event) = self.kept.take() {
                 return event;
             }
-            if self.stop.requested() {
+            if self.quit.load(Ordering::Relaxed) {
                 return Event::now(Command::Quit);
             }
             match self.events.recv_timeout(SIGNAL_INTERVAL) {
@@ -69,11 +74,11 @@ impl Inbox {
     }
 
     /// The next command, if there is one.
-    pub(crate) fn poll(&mut self) -> Option<Event> {
+    pub fn poll(&mut self) -> Option<Event> {
         if self.kept.is_some() {
             return self.kept.take();
         }
-        if self.stop.requested() {
+        if self.quit.load(Ordering::Relaxed) {
             return Some(Event::now(Command::Quit));
         }
         match self.events.try_recv() {
@@ -84,7 +89,7 @@ impl Inbox {
     }
 
     /// Keeps a command for the next call.
-    pub(crate) fn put_back(&mut self, event: Event) {
+    pub fn put_back(&mut self, event: Event) {
         self.kept = Some(event);
     }
 }
@@ -106,18 +111,18 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
-
-    use pipeline::Stop;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::{Inbox, LONGEST_LINE, read_line};
-    use crate::protocol::Command;
+    use crate::server::Command;
 
     #[test]
     fn rubbish_is_read_over_and_the_end_is_a_quit() {
         let mut bytes = b"\xff\xfe\x00isready\n".to_vec();
         bytes.extend(vec![b'x'; LONGEST_LINE as usize * 2 + 7]);
         bytes.extend(b"\nstop\r\n\n   \nisready");
-        let mut inbox = Inbox::new(Cursor::new(bytes), Stop::manual()).unwrap();
+        let mut inbox = Inbox::new(Cursor::new(bytes), Arc::default()).unwrap();
         let mut seen = Vec::new();
         loop {
             match inbox.wait().command {
@@ -132,11 +137,11 @@ mod tests {
 
     #[test]
     fn a_signal_is_a_quit() {
-        let stop = Stop::manual();
+        let quit = Arc::new(AtomicBool::new(false));
         let (reader, _writer) = std::io::pipe().unwrap();
-        let mut inbox = Inbox::new(std::io::BufReader::new(reader), stop.clone()).unwrap();
+        let mut inbox = Inbox::new(std::io::BufReader::new(reader), Arc::clone(&quit)).unwrap();
         assert!(inbox.poll().is_none());
-        stop.request();
+        quit.store(true, Ordering::Relaxed);
         assert!(matches!(inbox.wait().command, Command::Quit));
     }
 

@@ -1,0 +1,14 @@
+//! The other side of the protocol, for engines of our own: commands as a chess program sends them, the thread that
+//! reads them, the options, and answers.
+//!
+//! What does not change from engine to engine is here; what a `go` means is not.
+
+mod command;
+mod inbox;
+mod settings;
+mod voice;
+
+pub use command::{Command, Go, parse_command, quoted, read_game, shortened};
+pub use inbox::{Event, Inbox};
+pub use settings::{Declared, Kind, Setting, Settings};
+pub use voice::{Voice, score_text};
