@@ -25,7 +25,7 @@ setup: ## install what is missing (engine, Python packages in .venv) and check t
 	@sh scripts/setup.sh
 
 build: ## compile the executables
-	@cargo build $(CARGO_FLAGS) --bins
+	@cargo build $(CARGO_FLAGS) -p tabiya -p engine --bins
 
 demo: setup ## the whole chain on configs/quick.toml, from a fresh clone
 	@$(MAKE) --no-print-directory PROFILE=quick corpus pretrain refine eval report
