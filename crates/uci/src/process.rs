@@ -92,6 +92,16 @@ impl Tail {
     }
 }
 
+/// Keeps what is not part of the protocol: it may be an engine's last word.
+fn remember(said: &mut String, line: &UciLine<'_>) {
+    if let UciLine::Other(text) = line
+        && !text.is_empty()
+    {
+        said.clear();
+        said.push_str(text);
+    }
+}
+
 pub(crate) struct Process {
     path: PathBuf,
     child: Child,
@@ -241,12 +251,7 @@ impl Process {
             while let Some(line) = self.line() {
                 let text = String::from_utf8_lossy(&self.buffer[line]);
                 let line = parse_line(&text);
-                if let UciLine::Other(text) = line
-                    && !text.is_empty()
-                {
-                    self.said.clear();
-                    self.said.push_str(text);
-                }
+                remember(&mut self.said, &line);
                 if let Some(taken) = accept(line) {
                     return Ok(taken);
                 }
@@ -264,6 +269,13 @@ impl Process {
             if left.is_zero() && (!more || overtime == 0) {
                 return Err(self.stalled(phase, allowed));
             }
+        }
+    }
+
+    /// Takes lines that nobody waits for.
+    fn skim(&mut self) {
+        while let Some(line) = self.line() {
+            remember(&mut self.said, &parse_line(&String::from_utf8_lossy(&self.buffer[line])));
         }
     }
 
@@ -287,6 +299,14 @@ impl Process {
         if !self.wait_for_exit(EXIT_WAIT) {
             self.kill(Exit::Closed);
         }
+        // It may have died before anything of it was read.
+        for _ in 0..READS {
+            let more = self.read(Duration::ZERO);
+            self.skim();
+            if !more {
+                break;
+            }
+        }
         let (path, exit) = (self.path.clone(), self.exit.unwrap_or(Exit::Closed));
         EngineError::Disconnect { path, phase, exit, last_words: self.last_words(TICK * 4) }
     }
@@ -307,9 +327,9 @@ impl Process {
             if left.is_zero() {
                 return false;
             }
-            // Output that still comes is thrown away; its end announces the exit.
+            // Output that still comes matters as last words only; its end announces the exit.
             self.read(left.min(Duration::from_millis(5)));
-            self.at = self.buffer.len();
+            self.skim();
             if self.stdout.is_none() {
                 thread::sleep(left.min(Duration::from_millis(1)));
             }

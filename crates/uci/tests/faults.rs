@@ -191,10 +191,13 @@ fn u4_an_engine_that_dies_at_start_is_told_with_its_last_words() {
     assert!(matches!(error, EngineError::Spawn { .. }) && !error.is_transient());
     assert!(error.to_string().contains("/no/such/engine"), "{error}");
 
-    let error = Engine::start(&shell("printf 'id na'; echo 'no licence' >&2; exit 3")).unwrap_err();
-    let text = error.to_string();
-    for part in ["/bin/sh", "waiting for `uciok`", "status 3", "no licence", "id na"] {
-        assert!(text.contains(part), "{part} in {text}");
+    // One that dies before `uci` reaches it, and one that dies after.
+    for wait in ["", "read uci; "] {
+        let script = format!("{wait}printf 'id na'; echo 'no licence' >&2; exit 3");
+        let text = Engine::start(&shell(&script)).unwrap_err().to_string();
+        for part in ["/bin/sh", "waiting for `uciok`", "status 3", "no licence", "id na"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
     }
 
     let error = Engine::start(&shell("kill -SEGV $$")).unwrap_err();
