@@ -120,6 +120,8 @@ fn overrides_stand_in_the_command_and_have_to_be_those_of_the_run() {
     assert!(said.contains("corpus was made with corpus.games = 9 (the profile says 12)"), "{said}");
     let said = run.fails("publish", &set[2..]);
     assert!(said.contains("pretrain.peak_lr = 0.002"), "{said}");
+    let said = run.fails("publish", &[&set[..], &["--set", "pretrain.optimizer=muon"]].concat());
+    assert!(said.contains("pretrain.optimizer at its default (the profile says \"muon\")"), "{said}");
     assert!(!run.root().join("data/reference").exists());
     run.ok("publish", &set);
     let origin = checkpoint(&run.root().join("data/reference")).info.provenance;

@@ -176,24 +176,32 @@ impl Origin<'_> {
 
 /// The first setting of a stage that the profile says otherwise: `pretrain.batch = 16 (the profile says 32)`.
 fn difference(profile: &Profile, stamp: &Stamp) -> Option<String> {
-    let profile = serde_json::to_value(profile).unwrap_or_default();
+    let minimal = json!({ "game": profile.game, "net": {} });
+    let defaults = serde_json::from_value::<Profile>(minimal).ok().and_then(|p| serde_json::to_value(p).ok());
+    let (profile, defaults) = (serde_json::to_value(profile).unwrap_or_default(), defaults.unwrap_or_default());
     let name = stamp.stage.rsplit('/').next().unwrap_or_default();
     let games = stamp.growable.get("games").map(|games| json!({ name: { "games": games } }));
-    differs("", &stamp.settings, &profile).or_else(|| differs("", &games?, &profile))
+    differs("", &stamp.settings, &profile, &defaults).or_else(|| differs("", &games?, &profile, &profile))
 }
 
 /// Compares the settings of a stage with those of the profile that have the same keys. Beside the tables of the profile
-/// a stage notes other things, and some in its own words (the engine's name for `[engine]`).
-fn differs(path: &str, made: &Value, profile: &Value) -> Option<String> {
+/// a stage notes other things, and some in its own words (the engine's name for `[engine]`). A key that `defaults` lack is
+/// only written where it is not at its default.
+fn differs(path: &str, made: &Value, profile: &Value, defaults: &Value) -> Option<String> {
     let noted = !path.contains('.');
     match (made, profile) {
-        (Value::Object(made), Value::Object(profile)) => made.iter().find_map(|(key, value)| {
-            let inner = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            match profile.get(key) {
+        (Value::Object(made), Value::Object(profile)) => {
+            let inner = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+            let mut changed = made.iter().filter_map(|(key, value)| match profile.get(key) {
                 None if path.is_empty() => None,
-                said => differs(&inner, value, said.unwrap_or(&Value::Null)),
-            }
-        }),
+                said => differs(&inner(key), value, said.unwrap_or(&Value::Null), &defaults[key]),
+            });
+            let added = |(key, _): &(&String, &Value)| !made.contains_key(*key) && defaults.get(key).is_none();
+            changed.next().or_else(|| {
+                let (key, said) = profile.iter().filter(|_| !path.is_empty()).find(added)?;
+                Some(format!("{} at its default (the profile says {said})", inner(key)))
+            })
+        }
         (_, Value::Object(_)) if noted => None,
         // What a profile leaves out follows from another table.
         (Value::Object(_), Value::Null) => None,
@@ -216,16 +224,19 @@ mod tests {
             "engine": { "path": "stockfish" }, "seed": 1, "net": { "blocks": 2 },
             "corpus": { "limit": { "nodes": 500 }, "adjudicate": null, "games": 10 }, "relabel": { "limit": null },
         });
-        assert_eq!(differs("", &made, &profile), None);
+        let defaults = json!({ "corpus": { "limit": { "nodes": 1 }, "adjudicate": null, "games": 1 }, "relabel": {} });
+        assert_eq!(differs("", &made, &profile, &defaults), None);
         let changed = |table: &str, value: Value| {
             let mut profile = profile.clone();
             profile[table] = value;
-            differs("", &made, &profile).unwrap_or_default()
+            differs("", &made, &profile, &defaults).unwrap_or_default()
         };
         assert_eq!(changed("seed", json!(2)), "seed = 1 (the profile says 2)");
         let depth = json!({ "limit": { "depth": 8 }, "adjudicate": null });
         assert_eq!(changed("corpus", depth), "corpus.limit.nodes = 500 (the profile says null)");
         let adjudicated = json!({ "limit": { "nodes": 500 }, "adjudicate": { "score": 900 } });
         assert!(changed("corpus", adjudicated).starts_with("corpus.adjudicate = null"));
+        let newer = json!({ "limit": { "nodes": 500 }, "adjudicate": null, "newer": "on" });
+        assert_eq!(changed("corpus", newer), "corpus.newer at its default (the profile says \"on\")");
     }
 }
