@@ -70,7 +70,11 @@ fn the_page_shows_what_the_run_has_measured() {
     ] {
         assert!(page.contains(text), "{text} is not in\n{page}");
     }
-    assert!(page.lines().any(|l| l.starts_with("| corpus | ") && l.contains(" | 1 | 12 games of Tabiya Fake 1.0 nodes=50, ")), "{page}");
+    assert!(
+        page.lines()
+            .any(|l| l.starts_with("| corpus | ") && l.contains(" | 1 | 12 games of Tabiya Fake 1.0 nodes=50, ")),
+        "{page}"
+    );
     for report in ["eval/report.json", "refine/iter_0001/eval/report.json"] {
         let shown = elo(&run.json(report));
         assert!(page.contains(&shown), "{shown} is not in\n{page}");

@@ -76,7 +76,7 @@ impl Memory {
             pawns: PawnCache::new(),
             frames: vec![Frame::default(); MAX_PLY + 3].into(),
             stack: Vec::with_capacity(8192),
-            lines: vec![Vec::with_capacity(MAX_PLY); MAX_PLY + 2].into(),
+            lines: (0..MAX_PLY + 2).map(|_| Vec::with_capacity(MAX_PLY)).collect(),
         }
     }
 

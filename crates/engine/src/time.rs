@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn progress(best: u16, score: i32, effort: u64, depth: i32) -> Progress {
-        Progress { depth, best: Move(best), score, effort, moves: 30, nodes: 1000 }
+        Progress { depth, best: Move(best), score, effort, moves: 30 }
     }
 
     #[test]

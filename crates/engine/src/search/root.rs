@@ -82,7 +82,6 @@ pub(crate) struct Progress {
     /// Share of the iteration's nodes that went below the best move, in percent.
     pub(crate) effort: u64,
     pub(crate) moves: usize,
-    pub(crate) nodes: u64,
 }
 
 /// What a search has found.
@@ -130,7 +129,6 @@ impl Search<'_> {
                 score: best.score,
                 effort: best.nodes * 100 / all.max(1),
                 moves: found.moves.len(),
-                nodes: self.nodes,
             };
             if !self.monitor.goes_on(&progress) {
                 break;
