@@ -218,7 +218,7 @@ impl Scores {
         (moments(&self.values(), &counts).1 / self.total()).sqrt()
     }
 
-    /// The Elo difference: `-400 log10(1 / score - 1)`, its interval from the spread of the scores.
+    /// The Elo difference: `400 log10(score / (1 - score))`, its interval from the spread of the scores.
     pub fn elo(&self) -> Elo {
         let total = self.total();
         if total == 0.0 {
@@ -269,7 +269,7 @@ pub(crate) fn moments(values: &[f64], weights: &[f64]) -> (f64, f64) {
 
 /// The Elo difference at which `score` (in 0..1, exclusive) is expected.
 fn elo_of(score: f64) -> f64 {
-    -400.0 * (1.0 / score - 1.0).log10()
+    400.0 * (score / (1.0 - score)).log10()
 }
 
 /// The expected score at an Elo difference.
@@ -323,6 +323,7 @@ mod tests {
             panic!("ten draws are Elo 0 with an interval");
         };
         assert!(elo == 0.0 && low < -20.0 && high > 20.0);
+        assert!(wdl(0, 10, 0).elo().to_string().starts_with("+0.0 ±"), "zero has no minus");
         assert_eq!(wdl(0, 0, 0).elo(), Elo::Unknown);
     }
 

@@ -141,7 +141,7 @@ impl FeatureTable {
              {} plays itself with one option changed, from paired openings. The Elo is what having the feature is worth at \
              that limit, with its 95 % interval from the pairs. Where the interval holds 0, this many games do not tell. \
              The values of features do not add up.\n\n\
-             | feature | without it | limit | games | Elo of having it | superior | + = - | LL LD WL+DD WD WW |\n\
+             | feature | without it | limit | games | Elo of having it | LOS | + = - | LL LD WL+DD WD WW |\n\
              |---|---|---|---|---|---|---|---|\n",
             self.engine
         );
