@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use games::{Chess, Game, GameError, Line, Move, Outcome, Rng};
+use games::{Chess, Game, GameError, Line, Move, Rng};
 use pipeline::say;
 use serde::{Deserialize, Serialize};
 
@@ -146,9 +146,9 @@ pub fn random_openings<G: Game>(plies: u16, seed: u64, count: usize) -> Result<V
     'openings: for i in 0..count as u64 {
         for attempt in 0..REDRAWS {
             let mut rng = Rng::from_parts(&[seed, Rng::part("random opening"), i, attempt]);
-            let Some((moves, state)) = random_line::<G>(plies, &mut rng) else { continue };
-            if seen.insert(state.fen()) {
-                list.push(Opening { name: None, start_fen: None, moves });
+            let mut line = Line::new(G::start());
+            if line.play_random(usize::from(plies), &mut rng) && seen.insert(line.state().fen()) {
+                list.push(Opening { name: None, start_fen: None, moves: line.moves().to_vec() });
                 continue 'openings;
             }
         }
@@ -157,24 +157,10 @@ pub fn random_openings<G: Game>(plies: u16, seed: u64, count: usize) -> Result<V
     if list.is_empty() && count > 0 { Err(OpeningError::NoneLeft { game: G::NAME, plies }) } else { Ok(list) }
 }
 
-/// Random plies from the start; `None` if they end the game.
-fn random_line<G: Game>(plies: u16, rng: &mut Rng) -> Option<(Vec<Move>, G)> {
-    let (mut state, mut played, mut legal) = (G::start(), Vec::new(), Vec::new());
-    for _ in 0..plies {
-        if state.generate(&mut legal) != Outcome::Ongoing {
-            return None;
-        }
-        let m = legal[rng.below(legal.len())];
-        state.play(m);
-        played.push(m);
-    }
-    (state.outcome() == Outcome::Ongoing).then_some((played, state))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use games::{Connect4, TicTacToe};
+    use games::{Connect4, Outcome, TicTacToe};
 
     #[test]
     fn random_openings_are_distinct_stable_and_unfinished() {

@@ -181,13 +181,8 @@ impl Shared<'_> {
         let (low, high) = self.config.random_plies.range();
         let line = loop {
             let mut line = Line::new(G::start());
-            let mut moves = Vec::new();
-            for _ in 0..rng.between(low as usize, high as usize) {
-                if line.state().generate(&mut moves) == Outcome::Ongoing {
-                    line.play(moves[rng.below(moves.len())]);
-                }
-            }
-            if line.state().outcome() == Outcome::Ongoing {
+            let plies = rng.between(low as usize, high as usize);
+            if line.play_random(plies, &mut rng) {
                 break line;
             }
         };

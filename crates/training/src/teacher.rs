@@ -205,13 +205,8 @@ impl Writer<'_> {
                     (opened(opening), Some(opening.name.clone()))
                 }
             };
-            let mut moves = Vec::new();
-            for _ in 0..rng.between(low as usize, high as usize) {
-                if line.state().generate(&mut moves) == Outcome::Ongoing {
-                    line.play(moves[rng.below(moves.len())]);
-                }
-            }
-            if line.state().outcome() == Outcome::Ongoing {
+            let plies = rng.between(low as usize, high as usize);
+            if line.play_random(plies, rng) {
                 return (line, name);
             }
         }
