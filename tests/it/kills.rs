@@ -1,21 +1,25 @@
 //! SIGKILL at random moments of every stage, then run again: nothing lost, nothing twice.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use games::Rng;
 
 use crate::run_dir::{RunDir, finish, signal, small_profile};
 
-/// Starts a job, kills it after a random time, ten times over; then lets it finish.
-pub(crate) fn disturbed(run: &RunDir, job: &str, args: &[&str], longest: u64, seed: u64) {
+/// Runs a job in `whole`; then starts it in `killed` and kills it after a random time, ten times over, and lets it finish.
+/// The times are fractions of what the undisturbed run took, so that the kills come early and late on any machine.
+pub(crate) fn disturbed(killed: &RunDir, whole: &RunDir, job: &str, args: &[&str], seed: u64) {
+    let started = Instant::now();
+    whole.ok(job, args);
+    let longest = started.elapsed() / 2;
     let mut rng = Rng::new(seed);
     for _ in 0..10 {
-        let child = run.start(job, args);
-        std::thread::sleep(Duration::from_millis(20 + rng.below(longest as usize) as u64));
+        let child = killed.start(job, args);
+        std::thread::sleep(longest.mul_f64(rng.unit()));
         signal(child.id(), "KILL");
         finish(child);
     }
-    run.ok(job, args);
+    killed.ok(job, args);
 }
 
 /// Every record of a dataset has its own id, and their number is the manifest's.
@@ -38,8 +42,7 @@ pub(crate) fn assert_whole_folder(folder: &std::path::Path, games: usize) {
 fn a_killed_corpus_is_byte_identical_to_an_undisturbed_one() {
     let slow = ["--set", "engine.args=[\"--slow\", \"2\"]"];
     let (killed, whole) = (RunDir::new(&small_profile()), RunDir::new(&small_profile()));
-    disturbed(&killed, "corpus", &slow, 500, 1);
-    whole.ok("corpus", &slow);
+    disturbed(&killed, &whole, "corpus", &slow, 1);
     assert_whole(&killed, "corpus", 12);
     assert!(killed.shards("corpus") == whole.shards("corpus"));
 }
@@ -50,8 +53,7 @@ fn a_killed_training_ends_with_the_weights_of_an_undisturbed_one() {
     for run in [&killed, &whole] {
         run.ok("corpus", &[]);
     }
-    disturbed(&killed, "pretrain", &[], 400, 2);
-    whole.ok("pretrain", &[]);
+    disturbed(&killed, &whole, "pretrain", &[], 2);
     let fingerprint = |run: &RunDir| run.json("pretrain/stage.json")["fingerprint"].clone();
     assert_eq!(fingerprint(&killed), fingerprint(&whole));
     // A finished run trains no step more.
@@ -65,8 +67,7 @@ fn a_killed_refinement_plays_the_same_games_and_ends_with_the_same_network() {
         run.ok("corpus", &[]);
         run.ok("pretrain", &[]);
     }
-    disturbed(&killed, "refine", &[], 600, 3);
-    whole.ok("refine", &[]);
+    disturbed(&killed, &whole, "refine", &[], 3);
     assert_whole(&killed, "refine/iter_0001/selfplay", 6);
     assert!(killed.shards("refine/iter_0001/selfplay") == whole.shards("refine/iter_0001/selfplay"));
     for stage in ["selfplay", "train", "gate"] {
@@ -78,10 +79,12 @@ fn a_killed_refinement_plays_the_same_games_and_ends_with_the_same_network() {
 
 #[test]
 fn a_killed_match_plays_every_game_once() {
-    let run = RunDir::new(&small_profile());
-    run.ok("corpus", &[]);
-    run.ok("pretrain", &[]);
+    let (killed, whole) = (RunDir::new(&small_profile()), RunDir::new(&small_profile()));
+    for run in [&killed, &whole] {
+        run.ok("corpus", &[]);
+        run.ok("pretrain", &[]);
+    }
     let games = ["--set", "eval.games=10", "--set", "engine.args=[\"--slow\", \"2\"]"];
-    disturbed(&run, "eval", &games, 500, 4);
-    assert_whole(&run, "eval/games", 10);
+    disturbed(&killed, &whole, "eval", &games, 4);
+    assert_whole(&killed, "eval/games", 10);
 }

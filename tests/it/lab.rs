@@ -90,8 +90,7 @@ fn a_match_is_reported_kept_and_extended() {
 fn a_killed_match_plays_every_game_once_and_keeps_their_times() {
     let slow = strong_and_weak("games = 16\nconcurrency = 2").replace("\"--seed\"", "\"--slow\", \"1\", \"--seed\"");
     let (killed, whole) = (RunDir::new(&slow), RunDir::new(&slow));
-    disturbed(&killed, "match", &[], 400, 6);
-    whole.ok("match", &[]);
+    disturbed(&killed, &whole, "match", &[], 6);
     assert_whole_folder(&folder(&killed).join("games"), 16);
     assert_eq!(records(&killed), records(&whole));
     let moves = |run: &RunDir| report(run).thinking.map(|thinking| thinking.moves);

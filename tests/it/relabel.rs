@@ -106,10 +106,10 @@ fn workers_and_kills_change_nothing() {
     assert!(said.contains("waits for `make train`"), "it is done, whatever the number of workers: {said}");
     assert!(one == relabelled(&run, &["--set", "relabel.workers=4"]));
 
-    std::fs::remove_dir_all(run.path(RELABEL)).unwrap();
-    disturbed(&run, "relabel", &["--set", "engine.args=[\"--slow\", \"5\"]"], 500, 5);
-    assert_whole(&run, RELABEL, 6);
-    assert!(one == run.shards(RELABEL));
+    let (killed, whole) = (played_with_the_fake(), played_with_the_fake());
+    disturbed(&killed, &whole, "relabel", &["--set", "engine.args=[\"--slow\", \"5\"]"], 5);
+    assert_whole(&killed, RELABEL, 6);
+    assert!(one == killed.shards(RELABEL) && one == whole.shards(RELABEL));
 }
 
 #[test]

@@ -141,8 +141,7 @@ fn a_killed_run_goes_on() {
     for run in [&killed, &whole] {
         run.ok("refine", &[]);
     }
-    disturbed(&killed, "results", &args, 900, 6);
-    whole.ok("results", &args);
+    disturbed(&killed, &whole, "results", &args, 6);
     let fingerprint = |run: &RunDir| run.json("results/one_in_2/stage.json")["fingerprint"].clone();
     assert_eq!(fingerprint(&killed), fingerprint(&whole));
     let games = whole.shards("results");
