@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use games::{Chess, Game};
 use nn::{Checkpoint, Executor, Model, NnError, ValueHead};
 use pipeline::Store;
-use search::NetworkEvaluator;
+use search::{NetworkEvaluator, SearchConfig};
+use serde::Deserialize;
 
 use crate::error::LoadError;
 use crate::options::{LEAVES_PER_THREAD, Options};
@@ -18,6 +19,9 @@ pub(crate) struct Network {
     pub(crate) folder: PathBuf,
     /// Answers the search.
     pub(crate) evaluator: NetworkEvaluator,
+    /// How its tree is searched: exploration, first-play urgency and temperature of the profile that made it, since that is
+    /// how it was measured.
+    pub(crate) search: SearchConfig,
     /// Centipawns that correspond to 400 Elo in the values that the network was taught.
     pub(crate) score_scale: f32,
     /// What is wrong with the checkpoint, though it can be used.
@@ -48,6 +52,7 @@ impl Network {
         Ok(Network {
             folder: folder.clone(),
             evaluator: evaluator(&model, options),
+            search: search_of(&checkpoint),
             score_scale: scale.unwrap_or(SCORE_SCALE) as f32,
             warning: checkpoint.recovered,
             model,
@@ -72,6 +77,48 @@ impl Network {
     }
 }
 
+/// The search of a checkpoint's profile; the usual one where it does not say, or says what this version cannot follow.
+fn search_of(checkpoint: &Checkpoint) -> SearchConfig {
+    let usual = SearchConfig::default();
+    let said = SearchConfig::deserialize(&checkpoint.info.config["search"]).unwrap_or_default();
+    let search = SearchConfig {
+        c_puct: said.c_puct,
+        fpu_reduction: said.fpu_reduction,
+        policy_temperature: said.policy_temperature,
+        ..usual
+    };
+    if search.check().is_ok() { search } else { usual }
+}
+
 fn evaluator(model: &Model, options: &Options) -> NetworkEvaluator {
     NetworkEvaluator::with_threads(model, options.threads, LEAVES_PER_THREAD as usize, options.evaluations())
+}
+
+#[cfg(test)]
+mod tests {
+    use nn::{Best, CheckpointInfo, NetConfig};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_network_is_searched_as_its_profile_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let config = NetConfig { blocks: 1, channels: 8, ..NetConfig::default() };
+        let device = nn::select_device("cpu").unwrap();
+        let network = nn::Network::new(&config.architecture(Chess::SHAPE), &device, 5).unwrap();
+        let search = |config: serde_json::Value| {
+            let info = CheckpointInfo { config, ..CheckpointInfo::default() };
+            Checkpoint::save_network(&store, &network, Best::Candidate, &info).unwrap();
+            search_of(&Checkpoint::load(&store).unwrap())
+        };
+        let usual = SearchConfig::default();
+        let said = json!({ "c_puct": 1.5, "policy_temperature": 1.25, "simulations": 7, "noise_weight": 0.25 });
+        let expected = SearchConfig { c_puct: 1.5, policy_temperature: 1.25, ..usual };
+        assert_eq!(search(json!({ "search": said })), expected, "noise and simulations are not the player's");
+        for unusable in [json!({}), json!({ "search": { "c_puct": -1.0 } }), json!({ "search": { "unknown": 1 } })] {
+            assert_eq!(search(unusable), usual);
+        }
+    }
 }

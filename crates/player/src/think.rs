@@ -36,9 +36,9 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    fn new(line: &Line<Chess>, options: &Options) -> Self {
+    fn new(line: &Line<Chess>, options: &Options, search: SearchConfig) -> Self {
         // Nothing here is random: there is no noise, and the move is the best one.
-        let config = SearchConfig { leaves: options.leaves(), ..SearchConfig::default() };
+        let config = SearchConfig { leaves: options.leaves(), ..search };
         Tree {
             search: Search::new(config, line.state().clone(), Rng::new(0)),
             start: line.start().fen(),
@@ -109,7 +109,7 @@ impl<W: Write> Engine<W> {
         self.load()?;
         let only = self.search_moves(go, &moves)?;
         let Some(mut network) = self.network.take() else { return Ok(()) };
-        let mut tree = self.take_tree(&task, !only.is_empty());
+        let mut tree = self.take_tree(&task, !only.is_empty(), network.search);
         let result = self.search(&mut task, &mut tree, &mut network, &only);
         self.network = Some(network);
         let ranking = result?;
@@ -119,10 +119,10 @@ impl<W: Write> Engine<W> {
     }
 
     /// The tree of the last search if it leads here, else a new one.
-    fn take_tree(&mut self, task: &Task, restricted: bool) -> Tree {
+    fn take_tree(&mut self, task: &Task, restricted: bool, search: SearchConfig) -> Tree {
         let affordable = task.longest().map_or(u128::MAX, |t| t.as_micros() + KEPT_ANYWAY);
         let kept = self.tree.take().filter(|tree| !restricted && tree.search.nodes() as u128 <= affordable);
-        kept.and_then(|tree| tree.follow(&self.line)).unwrap_or_else(|| Tree::new(&self.line, &self.options))
+        kept.and_then(|tree| tree.follow(&self.line)).unwrap_or_else(|| Tree::new(&self.line, &self.options, search))
     }
 
     /// The legal ones of the moves after `searchmoves`; none stand for all.

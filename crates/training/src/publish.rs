@@ -86,9 +86,15 @@ pub fn publish<G: Game>(
     if let Some(held) = &held {
         held.expect_game(G::SHAPE)?;
     }
-    let new = held.is_none_or(|held| held.fingerprint() != best.fingerprint || held.info.provenance != provenance);
+    let mut info = CheckpointInfo { loader: Value::Null, provenance, ..checkpoint.info.clone() };
+    // As the profile has it now: constants of the search are found when there is a network to find them with.
+    info.config["search"] = serde_json::to_value(profile.search).unwrap_or_default();
+    let new = held.is_none_or(|held| {
+        held.fingerprint() != best.fingerprint
+            || held.info.provenance != info.provenance
+            || held.info.config["search"] != info.config["search"]
+    });
     if new {
-        let info = CheckpointInfo { loader: Value::Null, provenance, ..checkpoint.info.clone() };
         let network = checkpoint.best_network(&nn::select_device("cpu")?)?;
         Checkpoint::save_network(&store, &network, Best::Candidate, &info)?;
     }
