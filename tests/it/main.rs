@@ -16,4 +16,5 @@ mod results;
 mod run_dir;
 mod shards;
 mod small_games;
+mod soft;
 mod uci_player;

@@ -14,8 +14,8 @@ pub enum PolicyTarget {
     Best,
     /// The move played.
     Played,
-    /// The distribution of root visits; no target at plies without. Games without any visits (a teacher's) give
-    /// their `Best`, so that a corpus can be mixed into self-play.
+    /// The distribution of root visits, or of a teacher's lines; no target at plies without. Games without any give their
+    /// `Best`, so that a corpus can be mixed into self-play.
     Visits,
 }
 

@@ -21,6 +21,7 @@ mod relabel;
 mod report;
 mod results;
 mod selfplay;
+mod soft;
 mod stages;
 mod supervised;
 mod teacher;
@@ -36,7 +37,7 @@ pub use lab::{
 pub use production::{Production, Tally};
 pub use profile::{
     Adjudicate, CorpusConfig, EngineConfig, EvalConfig, GateConfig, Layout, Mistakes, OnBadShard, OnReject, Plies,
-    PretrainConfig, Profile, RefineConfig, RelabelConfig, SelfplayConfig, SettingError, TrainConfig,
+    PretrainConfig, Profile, RefineConfig, RelabelConfig, SelfplayConfig, SettingError, SoftTargets, TrainConfig,
 };
 pub use publish::{Published, publish};
 pub use refine::{RefineReport, Step, refine};

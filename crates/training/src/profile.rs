@@ -20,7 +20,7 @@ use nn::{Architecture, NetConfig};
 use search::SearchConfig;
 use serde::{Deserialize, Serialize};
 
-pub use self::corpus::{Adjudicate, CorpusConfig, Mistakes, Plies};
+pub use self::corpus::{Adjudicate, CorpusConfig, Mistakes, Plies, SoftTargets};
 pub use self::engine::EngineConfig;
 pub use self::eval::EvalConfig;
 pub use self::gate::{GateConfig, OnReject};
@@ -152,6 +152,11 @@ impl Profile {
                 "shares and rates lie in 0..1 and shares sum to at most 1",
             );
         }
+        if let Some(soft) = self.corpus.soft
+            && !(soft.multipv > 1 && soft.temperature > 0.0 && soft.temperature.is_finite())
+        {
+            return refuse("corpus.soft", format!("{soft:?}"), "expected multipv above 1 and a temperature above 0");
+        }
         let (low, high) = self.corpus.random_plies.range();
         if low > high {
             return refuse("corpus.random_plies", format!("[{low}, {high}]"), "expected [least, most]");
@@ -206,7 +211,7 @@ impl Profile {
         TargetSpec {
             value_lambda: self.pretrain.value_lambda,
             score_scale: self.pretrain.score_scale,
-            policy: dataset::PolicyTarget::Best,
+            policy: self.pretrain.policy,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use dataset::{Dataset, GameRecord, Meta, OnBad};
+use dataset::{Dataset, GameRecord, Meta, OnBad, Visits};
 use games::{Chess, Color, Game, GameResult, Line, Move, Outcome, Rng, Termination};
 use pipeline::Stop;
 use uci::{EngineError, EngineSpec, FoundEngine, Supervised};
@@ -97,7 +97,11 @@ pub fn corpus(
     if profile.game != Chess::NAME {
         return Err(Error::NoTeacher(profile.game.clone()));
     }
-    let (engine, first) = Teacher::start(&profile.engine, stop)?;
+    let mut shown = profile.engine.clone();
+    if let Some(soft) = config.soft {
+        shown.options.insert("MultiPV".to_owned(), soft.multipv.to_string());
+    }
+    let (engine, first) = Teacher::start(&shown, stop)?;
     let teacher = engine.at(config.limit);
     let settings = serde_json::json!({
         "seed": profile.seed,
@@ -237,6 +241,7 @@ impl Writer<'_> {
             rng,
             best: vec![None; opening_plies],
             score: vec![None; opening_plies],
+            soft: self.config.soft.map_or_else(Vec::new, |_| vec![None; opening_plies]),
             agreed: Agreement::default(),
         }
     }
@@ -261,6 +266,7 @@ impl Writer<'_> {
             let played = if mistake { moves[game.rng.below(moves.len())] } else { answer.m };
             game.best.push((played != answer.m).then_some(answer.m));
             game.score.push(answer.score.map(games::Score::to_i16));
+            game.soft.extend(self.config.soft.map(|soft| soft.counts(answer.m, engine.lines())));
             let white = answer.score.filter(|_| played == answer.m).map(|s| match game.line.state().turn() {
                 Color::White => s,
                 Color::Black => s.opponent(),
@@ -286,6 +292,7 @@ impl Writer<'_> {
             moves: game.line.moves().to_vec(),
             best: game.best,
             score: game.score,
+            visits: game.soft,
             result,
             termination,
             opening: game.opening,
@@ -304,6 +311,8 @@ struct Table {
     rng: Rng,
     best: Vec<Option<Move>>,
     score: Vec<Option<i16>>,
+    /// The teacher's lines, where they are asked for.
+    soft: Vec<Visits>,
     agreed: Agreement,
 }
 

@@ -66,6 +66,20 @@ impl Scores {
         }
     }
 
+    /// The lines by rank, each with the move that it begins with. A move whose line a better rank has too is left out,
+    /// and so is what is not legal.
+    fn ranked(&mut self, state: &Chess, out: &mut Vec<(Move, Score)>) {
+        out.clear();
+        self.lines.sort_by_key(|(rank, ..)| *rank);
+        for (_, first, score) in &self.lines {
+            if let Ok(m) = state.parse_move(first)
+                && out.iter().all(|(earlier, _)| *earlier != m)
+            {
+                out.push((m, *score));
+            }
+        }
+    }
+
     /// The score of the line with the best rank that begins with `text`.
     fn of(&self, text: &str) -> Option<Score> {
         self.lines.iter().filter(|(_, first, _)| first == text).min_by_key(|(rank, ..)| *rank).map(|(.., s)| *s)
@@ -82,6 +96,7 @@ pub struct Engine {
     deadlines: Deadlines,
     /// A `go` whose `bestmove` has not been seen.
     searching: bool,
+    lines: Vec<(Move, Score)>,
     command: String,
 }
 
@@ -113,8 +128,17 @@ impl Engine {
         };
         let castling = CastlingMode::from_chess960(spec.options.iter().any(chess960));
         let (path, deadlines) = (spec.path.clone(), spec.deadlines);
-        let mut engine =
-            Engine { process, path, name, options, castling, deadlines, searching: false, command: commands };
+        let mut engine = Engine {
+            process,
+            path,
+            name,
+            options,
+            castling,
+            deadlines,
+            searching: false,
+            lines: Vec::new(),
+            command: commands,
+        };
         engine.ready()?;
         Ok(engine)
     }
@@ -173,6 +197,7 @@ impl Engine {
         }
         self.settle()?;
         self.process.discard();
+        self.lines.clear();
         self.command.clear();
         write_position(&mut self.command, line, self.castling);
         budget.write_go(&mut self.command);
@@ -196,6 +221,7 @@ impl Engine {
             return Err(EngineError::Late { path: self.path.clone(), limit, taken: time, margin });
         }
         let state = line.state();
+        scores.ranked(state, &mut self.lines);
         let none = ["(none)", "0000", "NULL", ""];
         let (m, score) = match state.parse_move(&text) {
             Ok(m) => (Some(m), scores.of(&text)),
@@ -205,6 +231,12 @@ impl Engine {
             Err(_) => return Err(EngineError::IllegalMove { path: self.path.clone(), text, fen: state.fen() }),
         };
         Ok(Analysis { m, score, depth: scores.depth, nodes: scores.nodes, time })
+    }
+
+    /// The lines of the last answer by rank, at most as many as the option `MultiPV` says: the move that each begins with
+    /// and its last exact score, the mover's view.
+    pub fn lines(&self) -> &[(Move, Score)] {
+        &self.lines
     }
 
     /// Ends a search that an interrupt has left running, so that its answer is not taken for the next one's.
@@ -360,5 +392,26 @@ mod tests {
         ]);
         assert_eq!(ranked.of("e2e4"), Some(Score::Cp(25)));
         assert_eq!(ranked.of("d2d4"), None);
+    }
+
+    #[test]
+    fn lines_are_ranked_and_begin_with_different_moves() {
+        let mut scores = Scores::default();
+        for line in [
+            "info depth 5 multipv 1 score cp 20 pv d2d4",
+            "info depth 5 multipv 3 score cp 5 pv g1f3 d7d5",
+            "info depth 5 multipv 2 score cp 15 pv e2e4",
+            "info depth 6 multipv 1 score cp 25 pv e2e4",
+            "info depth 6 multipv 4 score cp 0 pv e2e5",
+            "info depth 6 multipv 5 score cp 90 lowerbound pv a2a3",
+        ] {
+            if let UciLine::Info(info) = crate::parse_line(line) {
+                scores.take(&info);
+            }
+        }
+        let (mut lines, start) = (Vec::new(), Chess::start());
+        scores.ranked(&start, &mut lines);
+        let text: Vec<_> = lines.iter().map(|(m, score)| (start.move_text(*m), *score)).collect();
+        assert_eq!(text, [("e2e4".to_owned(), Score::Cp(25)), ("g1f3".to_owned(), Score::Cp(5))]);
     }
 }

@@ -23,6 +23,10 @@ pub struct CorpusConfig {
     pub mistakes: Vec<Mistakes>,
     /// Games still going on at this ply end without a result.
     pub max_plies: u32,
+    /// The teacher shows several lines a move, and these become the policy's target where `pretrain.policy = "visits"`;
+    /// only its best move is kept if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soft: Option<SoftTargets>,
     /// Wins are given when scores agree; off if absent.
     pub adjudicate: Option<Adjudicate>,
     /// Largest accepted fraction of games that are copies of another.
@@ -40,6 +44,7 @@ impl Default for CorpusConfig {
             book: String::new(),
             mistakes: Vec::new(),
             max_plies: 400,
+            soft: None,
             adjudicate: None,
             max_duplicates: 0.05,
         }
@@ -54,6 +59,17 @@ pub struct Mistakes {
     pub share: f64,
     /// Probability that a ply of such a game is a random legal move.
     pub rate: f64,
+}
+
+/// How the lines of a teacher become a distribution over moves: weights `exp(e / temperature)`, with `e` in 0..1 the
+/// expected score of the line by the logistic of 400 centipawns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SoftTargets {
+    /// Lines that the teacher shows, its UCI option `MultiPV`. Within the same nodes each is searched less deeply.
+    pub multipv: u32,
+    /// In units of expected score: 0.05 gives a move that loses 5 % more a weight of 1/e.
+    pub temperature: f32,
 }
 
 /// When a game is decided before its rules say so.

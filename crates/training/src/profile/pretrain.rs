@@ -1,5 +1,6 @@
 //! The `pretrain` stage.
 
+use dataset::PolicyTarget;
 use nn::Method;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,10 @@ pub struct PretrainConfig {
     pub clip_norm: f64,
     /// Decay of a moving average of the weights, which is then what is kept and played (0.999, say); 0 for none.
     pub ema: f64,
+    /// What the policy learns: `best` (the teacher's move), `played`, or `visits` (the teacher's lines where the corpus has
+    /// them, see `corpus.soft`; else as `best`).
+    #[serde(skip_serializing_if = "is_default")]
+    pub policy: PolicyTarget,
     /// Weight of the value loss beside the policy loss.
     pub value_weight: f64,
     /// Value target: `value_lambda * q + (1 - value_lambda) * z`.
@@ -63,6 +68,7 @@ impl Default for PretrainConfig {
             weight_decay: 1e-4,
             clip_norm: 10.0,
             ema: 0.0,
+            policy: PolicyTarget::default(),
             value_weight: 1.0,
             value_lambda: 0.7,
             score_scale: 400.0,

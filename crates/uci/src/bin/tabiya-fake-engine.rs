@@ -114,6 +114,7 @@ struct Fake {
     limit_strength: bool,
     elo: u64,
     skill: u64,
+    multipv: usize,
     moves: u64,
 }
 
@@ -149,6 +150,7 @@ fn main() {
         limit_strength: false,
         elo: 2850,
         skill: 20,
+        multipv: 1,
         moves: 0,
     };
     fake.run();
@@ -241,6 +243,7 @@ impl Fake {
         match name.to_ascii_lowercase().as_str() {
             "uci_limitstrength" => self.limit_strength = value == "true",
             "uci_elo" => self.elo = number(1350..=2850).unwrap_or(self.elo),
+            "multipv" => self.multipv = number(1..=500).map_or(self.multipv, |n| n as usize),
             "skill level" => self.skill = number(0..=20).unwrap_or(self.skill),
             lower if OPTIONS.to_ascii_lowercase().contains(&format!("option name {lower} type")) => {}
             _ => self.say(&format!("No such option: {name}\n")),
@@ -339,10 +342,7 @@ impl Fake {
     }
 
     fn write_info(&self, out: &mut String, choice: &Choice, nodes: u64) {
-        let score = match choice.score {
-            Score::Cp(cp) => format!("cp {cp}"),
-            Score::Mate(n) => format!("mate {n}"),
-        };
+        let score = score_text(choice.score);
         let best = self.game.move_text(choice.best);
         let pv = if self.config.other_pv {
             let other = self.game.legal_moves().into_iter().find(|m| *m != choice.played).unwrap_or(choice.best);
@@ -357,6 +357,15 @@ impl Fake {
         // A string takes it all, so writing cannot fail.
         let _ = writeln!(out, "info depth 1 seldepth 1 score {score} upperbound nodes {} time 0 pv {best}", nodes / 2);
         let _ = writeln!(out, "info depth 2 seldepth 3 multipv 1 score {score}{wdl} nodes {nodes} time 0 pv {pv}");
+        if self.multipv > 1 {
+            let others = self.game.legal_moves().into_iter().filter(|m| *m != choice.best);
+            let mut others: Vec<_> = others.map(|m| (rate(&self.game, m), m)).collect();
+            others.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+            for (rank, (score, m)) in (2..=self.multipv).zip(others) {
+                let (score, pv) = (score_text(score), self.game.move_text(m));
+                let _ = writeln!(out, "info depth 2 multipv {rank} score {score} nodes {nodes} time 0 pv {pv}");
+            }
+        }
     }
 
     /// The best move, the move played (another one at reduced strength), and the score; `None` without a legal move.
@@ -374,6 +383,13 @@ impl Fake {
         }
         let played = if rng.chance(blunder) { moves[rng.below(moves.len())] } else { best };
         Some(Choice { best, played, score })
+    }
+}
+
+fn score_text(score: Score) -> String {
+    match score {
+        Score::Cp(cp) => format!("cp {cp}"),
+        Score::Mate(n) => format!("mate {n}"),
     }
 }
 
