@@ -71,11 +71,33 @@ impl Symmetry {
         Symmetry { map: (0..squares as u8).collect() }
     }
 
+    /// The eight symmetries of a square board of `side * side` squares, the identity first.
+    pub fn of_square(side: u8) -> Vec<Self> {
+        let quarter_turn = |s: u8| (s % side) * side + (side - 1 - s / side);
+        let mirror = |s: u8| s / side * side + (side - 1 - s % side);
+        let image = |mirrored: bool, turns: u8, s: u8| {
+            (0..turns).fold(if mirrored { mirror(s) } else { s }, |s, _| quarter_turn(s))
+        };
+        let kinds = [false, true].into_iter().flat_map(|mirrored| (0..4).map(move |turns| (mirrored, turns)));
+        kinds.map(|(m, turns)| Symmetry { map: (0..side * side).map(|s| image(m, turns, s)).collect() }).collect()
+    }
+
     /// The image of a policy index of a game with `shape`.
     pub fn index(&self, shape: Shape, index: u16) -> u16 {
         let planes = shape.policy_planes as u16;
         u16::from(self.map[usize::from(index / planes)]) * planes + index % planes
     }
+}
+
+/// A position seen through a symmetry of the board.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Image {
+    /// The network input.
+    pub packed: Packed,
+    /// Policy indices of the legal moves, ascending.
+    pub legal: Vec<u16>,
+    /// Policy indices of the moves that were asked for, in the order in which they were.
+    pub wanted: Vec<u16>,
 }
 
 /// Why a position or a move was refused.
@@ -171,6 +193,20 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// The board symmetries under which rules and policy are unchanged; the first is the identity.
     fn symmetries() -> Vec<Symmetry> {
         vec![Symmetry::identity(Self::SHAPE.squares())]
+    }
+
+    /// The position and the moves `wanted` (policy indices) seen through every symmetry of the board but the identity
+    /// that makes a legal position of it in which these moves are legal.
+    fn images(&self, wanted: &[u16]) -> Vec<Image> {
+        let (packed, mut legal) = (self.pack(), Vec::new());
+        self.legal_indices(&mut legal);
+        let image = |symmetry: &Symmetry| {
+            let moved = |indices: &[u16]| indices.iter().map(|i| symmetry.index(Self::SHAPE, *i)).collect::<Vec<_>>();
+            let mut legal = moved(&legal);
+            legal.sort_unstable();
+            Image { packed: packed.transformed(Self::SHAPE, symmetry), legal, wanted: moved(wanted) }
+        };
+        Self::symmetries().iter().skip(1).map(image).collect()
     }
 
     /// A player of known strength to measure against, where the game has one.

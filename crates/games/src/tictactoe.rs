@@ -82,16 +82,7 @@ impl Game for TicTacToe {
     }
 
     fn symmetries() -> Vec<Symmetry> {
-        let quarter_turn = |s: u8| (s % 3) * 3 + (2 - s / 3);
-        let mirror = |s: u8| s / 3 * 3 + (2 - s % 3);
-        let mut out = Vec::new();
-        for mirrored in [false, true] {
-            for turns in 0..4 {
-                let image = |s: u8| (0..turns).fold(if mirrored { mirror(s) } else { s }, |s, _| quarter_turn(s));
-                out.push(Symmetry { map: (0..9).map(image).collect() });
-            }
-        }
-        out
+        Symmetry::of_square(3)
     }
 
     fn reference() -> Option<Box<dyn Reference<Self>>> {
