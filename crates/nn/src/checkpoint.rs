@@ -14,6 +14,7 @@
 //! generations is whole: while `previous/` is being overwritten the present one is, and the other way round. Loading
 //! takes the present generation, or else the previous one and says so.
 
+mod design;
 mod generation;
 
 use std::collections::BTreeMap;
@@ -27,9 +28,11 @@ use serde_json::Value;
 use crate::NnError;
 use crate::arch::Architecture;
 use crate::network::Network;
-use crate::optimizer::Optimizer;
+use crate::optimizer::{Optimizer, OptimizerConfig};
+use crate::policy_cnn::{PolicyCnn, PolicyTrainer};
 use crate::trainer::{Trainer, TrainerConfig};
 use crate::weights::{self, Weights};
+pub use design::{Design, PolicyKind};
 pub use generation::CHECKPOINT_FORMAT;
 use generation::{BEST, Files, MANIFEST, MODEL, OPTIMIZER, PREVIOUS, read, write};
 
@@ -68,8 +71,8 @@ pub enum Best<'a> {
 /// A whole checkpoint in memory.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// The network.
-    pub architecture: Architecture,
+    /// Which network it is.
+    pub design: Design,
     /// What it says about itself.
     pub info: CheckpointInfo,
     /// Why this is the previous generation, if it is; worth a warning.
@@ -78,26 +81,19 @@ pub struct Checkpoint {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-fn model_bytes(arch: &Architecture, weights: &Weights) -> Result<Vec<u8>, NnError> {
-    weights::encode(weights, &serde_json::json!({ "kind": "model", "architecture": arch.id() }))
+fn model_bytes(design: &Design, weights: &Weights) -> Result<Vec<u8>, NnError> {
+    weights::encode(weights, &serde_json::json!({ "kind": "model", "architecture": design.id() }))
 }
 
 /// Moments and, with a moving average, raw weights.
-fn optimizer_bytes(trainer: &Trainer) -> Result<Vec<u8>, NnError> {
-    let network = trainer.network();
-    let mut state = trainer.optimizer().state(network.params())?;
-    if trainer.has_average() {
-        state.extend(network.weights()?.into_iter().map(|(name, tensor)| (format!("raw.{name}"), tensor)));
-    }
-    let about = serde_json::json!({
-        "kind": "optimizer", "architecture": network.architecture().id(), "steps": trainer.steps(),
-    });
-    weights::encode(&state, &about)
+fn optimizer_bytes(design: &Design, state: &Weights, steps: u64) -> Result<Vec<u8>, NnError> {
+    let about = serde_json::json!({ "kind": "optimizer", "architecture": design.id(), "steps": steps });
+    weights::encode(state, &about)
 }
 
 fn save(
     store: &impl Files,
-    arch: &Architecture,
+    design: &Design,
     model: Vec<u8>,
     optimizer: Option<Vec<u8>>,
     best: Best<'_>,
@@ -105,10 +101,10 @@ fn save(
 ) -> Result<(), NnError> {
     let best = match best {
         Best::Candidate => None,
-        Best::Network(network) => Some(model_bytes(network.architecture(), &network.weights()?)?),
+        Best::Network(network) => Some(model_bytes(&network.architecture().into(), &network.weights()?)?),
         Best::Keep => match read(store)? {
             Some(held) => {
-                held.expect_architecture(arch)?;
+                held.expect(design)?;
                 Some(held.files.get(BEST).or(held.files.get(MODEL)).cloned().unwrap_or_default())
             }
             None => None,
@@ -122,7 +118,7 @@ fn save(
     if let Some(optimizer) = optimizer {
         files.insert(OPTIMIZER.to_owned(), optimizer);
     }
-    write(store, arch, info, &files)
+    write(store, design, info, &files)
 }
 
 impl Checkpoint {
@@ -149,8 +145,25 @@ impl Checkpoint {
         best: Best<'_>,
         info: &CheckpointInfo,
     ) -> Result<(), NnError> {
-        let arch = network.architecture();
-        save(store, arch, model_bytes(arch, &network.weights()?)?, None, best, info)
+        let design = network.architecture().into();
+        save(store, &design, model_bytes(&design, &network.weights()?)?, None, best, info)
+    }
+
+    /// Saves a trainer of a policy network: weights, moments, step. `info.step` is taken from the trainer.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::save_trainer`].
+    pub fn save_policy(
+        store: &Store,
+        trainer: &PolicyTrainer,
+        best: Best<'_>,
+        info: &CheckpointInfo,
+    ) -> Result<(), NnError> {
+        let (design, network) = (Design::Policy(PolicyKind::PolicyCnn), trainer.network());
+        let info = CheckpointInfo { step: trainer.steps(), ..info.clone() };
+        let state = trainer.optimizer().state(network.params())?;
+        let optimizer = optimizer_bytes(&design, &state, trainer.steps())?;
+        save(store, &design, model_bytes(&design, &network.weights()?)?, Some(optimizer), best, &info)
     }
 
     /// Whether the folder holds a checkpoint, whole or not.
@@ -185,7 +198,7 @@ impl Checkpoint {
     pub fn promote(store: &Store) -> Result<(), NnError> {
         let mut held = Checkpoint::load(store)?;
         held.files.remove(BEST);
-        write(store, &held.architecture, &held.info, &held.files)
+        write(store, &held.design, &held.info, &held.files)
     }
 
     /// Refuses a checkpoint of another architecture.
@@ -193,10 +206,16 @@ impl Checkpoint {
     /// # Errors
     /// [`NnError::Foreign`].
     pub fn expect_architecture(&self, expected: &Architecture) -> Result<(), NnError> {
-        if self.architecture == *expected {
-            return Ok(());
-        }
-        Err(NnError::Foreign { place: self.place.clone(), expected: expected.id(), found: self.architecture.id() })
+        self.expect(&expected.into())
+    }
+
+    /// Refuses a checkpoint of another network.
+    fn expect(&self, expected: &Design) -> Result<(), NnError> {
+        if self.design == *expected { Ok(()) } else { Err(self.foreign(expected.id())) }
+    }
+
+    fn foreign(&self, expected: String) -> NnError {
+        NnError::Foreign { place: self.place.clone(), expected, found: self.design.id() }
     }
 
     /// Refuses a network for another game.
@@ -204,17 +223,20 @@ impl Checkpoint {
     /// # Errors
     /// [`NnError::Foreign`].
     pub fn expect_game(&self, shape: Shape) -> Result<(), NnError> {
-        if self.architecture.shape() == shape {
+        if matches!(&self.design, Design::ResNet(architecture) if architecture.shape() == shape) {
             return Ok(());
         }
-        let expected = format!(
-            "a network with input {}x{}x{} and {} moves",
-            shape.planes(),
-            shape.height,
-            shape.width,
-            shape.actions()
-        );
-        Err(NnError::Foreign { place: self.place.clone(), expected, found: self.architecture.id() })
+        let (planes, actions) = (shape.planes(), shape.actions());
+        let input = format!("{planes}x{}x{}", shape.height, shape.width);
+        Err(self.foreign(format!("a network with input {input} and {actions} moves")))
+    }
+
+    /// The numbers of a residual network; refuses another.
+    fn architecture(&self) -> Result<&Architecture, NnError> {
+        match &self.design {
+            Design::ResNet(architecture) => Ok(architecture),
+            Design::Policy(_) => Err(self.foreign("a residual network".to_owned())),
+        }
     }
 
     /// Whether the best network is another one than the candidate.
@@ -242,8 +264,8 @@ impl Checkpoint {
             .ok_or_else(|| NnError::NotWhole { place: self.place.clone(), reason: format!("it has no {file}") })?;
         let (weights, about) = weights::decode(bytes, &name)?;
         let id = about["architecture"].as_str().unwrap_or("none");
-        if id != self.architecture.id() {
-            return Err(NnError::Foreign { place: name, expected: self.architecture.id(), found: id.to_owned() });
+        if id != self.design.id() {
+            return Err(NnError::Foreign { place: name, expected: self.design.id(), found: id.to_owned() });
         }
         if about["kind"] != kind {
             return Err(NnError::File { file: name, reason: format!("it holds {}, expected {kind}", about["kind"]) });
@@ -253,7 +275,7 @@ impl Checkpoint {
 
     fn network_of(&self, file: &str, device: &Device) -> Result<Network, NnError> {
         let (weights, _) = self.decode(file, "model")?;
-        Network::from_weights(&self.architecture, device, &weights, &format!("{}/{file}", self.place))
+        Network::from_weights(self.architecture()?, device, &weights, &format!("{}/{file}", self.place))
     }
 
     /// The candidate.
@@ -278,8 +300,49 @@ impl Checkpoint {
     /// # Errors
     /// As [`Checkpoint::network`].
     pub fn trainer(&self, device: &Device, config: TrainerConfig) -> Result<Trainer, NnError> {
-        if !self.has_optimizer() {
+        let Some(Resumed { moments, raw, steps, file }) = self.resumed()? else {
             return Trainer::new(self.network(device)?, config);
+        };
+        let (arch, candidate_network) = (self.architecture()?, self.network(device)?);
+        let optimizer = Optimizer::restore(config.optimizer, self.design.tensors(), device, steps, &moments, &file)?;
+        if raw.is_empty() {
+            return Trainer::with_optimizer(candidate_network, optimizer, config, None);
+        }
+        let network = Network::from_weights(arch, device, &raw, &file)?;
+        Trainer::with_optimizer(network, optimizer, config, Some(&candidate_network.weights()?))
+    }
+
+    /// The best policy network.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::network`], and [`NnError::Foreign`] for another kind of network.
+    pub fn best_policy(&self) -> Result<PolicyCnn, NnError> {
+        self.policy_of(if self.has_best() { BEST } else { MODEL })
+    }
+
+    fn policy_of(&self, file: &str) -> Result<PolicyCnn, NnError> {
+        self.expect(&Design::Policy(PolicyKind::PolicyCnn))?;
+        let (weights, _) = self.decode(file, "model")?;
+        PolicyCnn::from_weights(&weights, &format!("{}/{file}", self.place))
+    }
+
+    /// As [`Checkpoint::trainer`] for a policy network.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::best_policy`].
+    pub fn policy_trainer(&self, config: OptimizerConfig) -> Result<PolicyTrainer, NnError> {
+        let network = self.policy_of(MODEL)?;
+        let Some(Resumed { moments, steps, file, .. }) = self.resumed()? else {
+            return PolicyTrainer::new(network, config);
+        };
+        let optimizer = Optimizer::restore(config, self.design.tensors(), &Device::Cpu, steps, &moments, &file)?;
+        Ok(PolicyTrainer::with_optimizer(network, optimizer))
+    }
+
+    /// What the optimizer's file holds, if there is one.
+    fn resumed(&self) -> Result<Option<Resumed>, NnError> {
+        if !self.has_optimizer() {
+            return Ok(None);
         }
         let (state, steps) = self.decode(OPTIMIZER, "optimizer")?;
         let (mut raw, mut moments) = (Weights::new(), Weights::new());
@@ -294,23 +357,31 @@ impl Checkpoint {
             file: file.clone(),
             reason: "its metadata do not say after how many steps it was saved".to_owned(),
         })?;
-        let (candidate, _) = self.decode(MODEL, "model")?;
-        let arch = &self.architecture;
-        let candidate_network = Network::from_weights(arch, device, &candidate, &format!("{}/{MODEL}", self.place))?;
-        let optimizer = Optimizer::restore(config.optimizer, arch, device, steps, &moments, &file)?;
-        if raw.is_empty() {
-            return Trainer::with_optimizer(candidate_network, optimizer, config, None);
-        }
-        let network = Network::from_weights(arch, device, &raw, &file)?;
-        Trainer::with_optimizer(network, optimizer, config, Some(&candidate))
+        Ok(Some(Resumed { moments, raw, steps, file }))
     }
 }
 
+/// Where an optimizer was.
+struct Resumed {
+    moments: Weights,
+    /// Raw weights beside a moving average.
+    raw: Weights,
+    steps: u64,
+    /// The file's name, for messages.
+    file: String,
+}
+
 fn save_trainer(store: &impl Files, trainer: &Trainer, best: Best<'_>, info: &CheckpointInfo) -> Result<(), NnError> {
-    let arch = trainer.network().architecture();
+    let network = trainer.network();
+    let design = network.architecture().into();
     let info = CheckpointInfo { step: trainer.steps(), ..info.clone() };
-    let model = model_bytes(arch, &trainer.candidate_weights()?)?;
-    save(store, arch, model, Some(optimizer_bytes(trainer)?), best, &info)
+    let model = model_bytes(&design, &trainer.candidate_weights()?)?;
+    let mut state = trainer.optimizer().state(network.params())?;
+    if trainer.has_average() {
+        state.extend(network.weights()?.into_iter().map(|(name, tensor)| (format!("raw.{name}"), tensor)));
+    }
+    let optimizer = optimizer_bytes(&design, &state, trainer.steps())?;
+    save(store, &design, model, Some(optimizer), best, &info)
 }
 
 #[cfg(test)]

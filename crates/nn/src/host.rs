@@ -16,7 +16,7 @@
 mod backward;
 mod forward;
 mod heads;
-mod linear;
+mod layer;
 mod squeeze;
 
 use std::collections::BTreeMap;
@@ -32,9 +32,12 @@ use crate::slices::with_slices;
 use heads::Heads;
 use squeeze::Squeeze;
 
+pub(crate) use forward::cut;
+pub(crate) use layer::{Layer, LayerGradient};
+
 /// Boards of one part of the backward pass, each of which has sums of its own: few enough for many cores, and enough
 /// that adding up the parts is little work. A power of two.
-const PART: usize = 32;
+pub(crate) const PART: usize = 32;
 
 /// A convolution, its norm and a ReLU.
 struct Unit {
@@ -227,7 +230,7 @@ impl HostPass {
 }
 
 /// Calls `f` with the numbers of a parameter.
-fn read<T>(params: &BTreeMap<String, Var>, name: &str, f: impl FnOnce(&[f32]) -> T) -> Result<T> {
+pub(crate) fn read<T>(params: &BTreeMap<String, Var>, name: &str, f: impl FnOnce(&[f32]) -> T) -> Result<T> {
     match params.get(name) {
         Some(var) => with_slices([var.as_tensor()], |[w]| Ok(f(w))),
         None => candle_core::bail!("the network has no parameter `{name}`"),
@@ -240,7 +243,7 @@ fn boards<'a>(buffer: &'a [f32], range: &Range<usize>, board: usize) -> &'a [f32
 }
 
 /// The groups that `range` is cut into.
-fn groups(range: Range<usize>, group: usize) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn groups(range: Range<usize>, group: usize) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range.step_by(group).map(move |start| start..(start + group).min(end))
 }

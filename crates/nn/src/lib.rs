@@ -5,6 +5,7 @@
 //! * [`Trainer`]: losses over legal moves from a [`BatchView`], AdamW, gradient clipping, an optional moving average of
 //!   the weights; on the CPU with kernels of our own, elsewhere by tensor operations ([`Kernels`]). [`Schedule`] gives
 //!   the learning rate.
+//! * [`PolicyCnn`] and [`PolicyTrainer`]: the policy network of the alpha-beta engine, and its files.
 //! * [`Checkpoint`]: a folder that is whole or falls back to the one before.
 //! * [`Model`] and [`Executor`]: batched inference, bit-equal whatever the batch.
 //!
@@ -24,6 +25,7 @@ mod loss;
 mod model;
 mod network;
 mod optimizer;
+mod policy_cnn;
 mod schedule;
 mod slices;
 mod tensor_ops;
@@ -31,13 +33,14 @@ mod trainer;
 mod weights;
 
 pub use arch::{Architecture, NetConfig, ValueHead};
-pub use checkpoint::{Best, CHECKPOINT_FORMAT, Checkpoint, CheckpointInfo};
+pub use checkpoint::{Best, CHECKPOINT_FORMAT, Checkpoint, CheckpointInfo, Design, PolicyKind};
 pub use device::select_device;
 pub use error::NnError;
 pub use loss::BatchView;
 pub use model::{Evaluations, Executor, Model, Outputs};
 pub use network::{BatchStats, Kernels, Mode, Network};
 pub use optimizer::{Method, OptimizerConfig};
+pub use policy_cnn::{PolicyCnn, PolicyTrainer, PolicyValidator};
 pub use schedule::Schedule;
 pub use trainer::{EvalReport, StepReport, Trainer, TrainerConfig, Validator};
 pub use weights::{HostTensor, Weights};

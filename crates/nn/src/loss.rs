@@ -10,8 +10,9 @@ mod value;
 pub(crate) use policy::{PolicySums, policy_loss, policy_row, policy_sums};
 pub(crate) use value::{ValueSums, value_gradient, value_loss, value_row, value_sums, wdl_softmax};
 
+use games::Shape;
+
 use crate::NnError;
-use crate::arch::Architecture;
 
 /// A batch of samples, borrowed. All of it is from the mover's point of view.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +34,12 @@ pub struct BatchView<'a> {
 }
 
 impl BatchView<'_> {
-    /// Refuses a batch whose parts do not fit each other or the network.
+    /// Refuses a batch whose parts do not fit each other or a network for `shape`.
     ///
     /// # Errors
     /// [`NnError::Batch`] says what does not fit.
-    pub fn check(&self, arch: &Architecture) -> Result<(), NnError> {
+    pub fn check(&self, shape: Shape) -> Result<(), NnError> {
         let error = |reason: String| Err(NnError::Batch(reason));
-        let shape = arch.shape();
         if self.rows == 0 {
             return error("no rows".to_owned());
         }

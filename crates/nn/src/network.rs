@@ -5,10 +5,9 @@ mod forward;
 use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor, Var};
-use games::Rng;
 
 use crate::NnError;
-use crate::arch::{Architecture, Role};
+use crate::arch::Architecture;
 use crate::kernels::Geometry;
 use crate::tensor_ops::Gather;
 use crate::weights::{self, HostTensor, Weights};
@@ -94,19 +93,7 @@ impl Network {
     /// [`NnError::Architecture`] for an impossible architecture.
     pub fn new(arch: &Architecture, device: &Device, seed: u64) -> Result<Self, NnError> {
         arch.check()?;
-        let fresh = arch.tensors().into_iter().map(|spec| {
-            let len = spec.shape.iter().product();
-            let data = match spec.role {
-                Role::Weight(deviation) => {
-                    let mut rng = Rng::from_parts(&[seed, Rng::part(&spec.name)]);
-                    (0..len).map(|_| (rng.normal() * deviation) as f32).collect()
-                }
-                Role::Scale | Role::Variance => vec![1.0; len],
-                Role::Bias | Role::Mean => vec![0.0; len],
-            };
-            (spec.name, HostTensor { shape: spec.shape, data })
-        });
-        Network::from_weights(arch, device, &fresh.collect(), "fresh weights")
+        Network::from_weights(arch, device, &weights::fresh(arch.tensors(), seed), "fresh weights")
     }
 
     /// A network with the given weights; `source` names them in errors.

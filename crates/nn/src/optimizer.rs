@@ -12,7 +12,7 @@ use candle_core::{Device, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
 use crate::NnError;
-use crate::arch::{Architecture, Role, TensorSpec};
+use crate::arch::{Role, TensorSpec};
 use crate::slices::with_slices;
 use crate::weights::{self, HostTensor, Weights};
 use adamw::{HostStep, Rates};
@@ -77,8 +77,9 @@ pub(crate) struct Optimizer {
 }
 
 impl Optimizer {
-    pub(crate) fn new(config: OptimizerConfig, arch: &Architecture, device: &Device) -> Result<Self, NnError> {
-        Optimizer::build(config, arch, device, 0, |_, spec| HostTensor {
+    /// Fresh moments for the parameters among `tensors`.
+    pub(crate) fn new(config: OptimizerConfig, tensors: Vec<TensorSpec>, device: &Device) -> Result<Self, NnError> {
+        Optimizer::build(config, tensors, device, 0, |_, spec| HostTensor {
             shape: spec.shape.clone(),
             data: vec![0.0; spec.shape.iter().product()],
         })
@@ -86,13 +87,13 @@ impl Optimizer {
 
     fn build(
         config: OptimizerConfig,
-        arch: &Architecture,
+        tensors: Vec<TensorSpec>,
         device: &Device,
         steps: u64,
         moment: impl Fn(&str, &TensorSpec) -> HostTensor,
     ) -> Result<Self, NnError> {
         let (mut moments, mut decays) = (BTreeMap::new(), BTreeMap::new());
-        for spec in arch.tensors().into_iter().filter(|t| t.role.is_parameter()) {
+        for spec in tensors.into_iter().filter(|t| t.role.is_parameter()) {
             let remembered = if saved(&spec, config.method).len() == 1 {
                 Moments::Muon { m: moment("m", &spec).to(device)? }
             } else {
@@ -133,25 +134,27 @@ impl Optimizer {
         Ok(out)
     }
 
-    /// An optimizer that goes on from saved moments, which must be exactly the architecture's.
+    /// An optimizer that goes on from saved moments, which must be exactly the tensors'.
     pub(crate) fn restore(
         config: OptimizerConfig,
-        arch: &Architecture,
+        tensors: Vec<TensorSpec>,
         device: &Device,
         steps: u64,
         state: &Weights,
         file: &str,
     ) -> Result<Self, NnError> {
         let mut expected = Vec::new();
-        for spec in arch.tensors().into_iter().filter(|t| t.role.is_parameter()) {
-            for moment in saved(&spec, config.method) {
+        for spec in tensors.iter().filter(|t| t.role.is_parameter()) {
+            for moment in saved(spec, config.method) {
                 let mut spec = spec.clone();
                 spec.name = format!("{moment}.{}", spec.name);
                 expected.push(spec);
             }
         }
         weights::check(state, &expected, file)?;
-        Optimizer::build(config, arch, device, steps, |moment, spec| state[&format!("{moment}.{}", spec.name)].clone())
+        Optimizer::build(config, tensors, device, steps, |moment, spec| {
+            state[&format!("{moment}.{}", spec.name)].clone()
+        })
     }
 
     /// One step at the rate `lr`; `norm` is the norm of the gradients.

@@ -52,7 +52,7 @@ impl Trainer {
     /// # Errors
     /// [`NnError::Candle`] if memory on the device cannot be had.
     pub fn new(network: Network, config: TrainerConfig) -> Result<Self, NnError> {
-        let optimizer = Optimizer::new(config.optimizer, network.architecture(), network.device())?;
+        let optimizer = Optimizer::new(config.optimizer, network.architecture().tensors(), network.device())?;
         Trainer::with_optimizer(network, optimizer, config, None)
     }
 
@@ -135,40 +135,23 @@ impl Trainer {
     /// weights, the statistics and the optimizer are then untouched.
     pub fn step(&mut self, view: &BatchView<'_>, lr: f64) -> Result<StepReport, NnError> {
         let network = &self.network;
-        view.check(network.architecture())?;
+        view.check(network.architecture().shape())?;
         let step = self.steps() + 1;
-        let finite = |what: &'static str, value: f64| {
-            if value.is_finite() { Ok(value) } else { Err(NnError::NonFinite { what, step, value }) }
-        };
-        finite("the learning rate", lr)?;
+        finite("the learning rate", step, lr)?;
         let pass = match &mut self.host {
             Some(host) => Pass::host(host, network, view, self.config.value_factor)?,
             None => Pass::tensors(network, view, self.config.value_factor)?,
         };
         let (policy, value) = (pass.policy, pass.value);
-        let policy_mean = finite("the policy loss", policy.loss / policy.rows.max(1) as f64)?;
-        let value_mean = finite("the value loss", value.loss / value.rows.max(1) as f64)?;
-        finite("the variance of the activations", pass.stats.variance()?)?;
-        let total = finite("the loss", policy_mean + self.config.value_factor * value_mean)?;
-        let grad_norm = finite("the gradient norm", pass.gradients.norm(network.params())?)?;
+        let policy_mean = finite("the policy loss", step, policy.loss / policy.rows.max(1) as f64)?;
+        let value_mean = finite("the value loss", step, value.loss / value.rows.max(1) as f64)?;
+        finite("the variance of the activations", step, pass.stats.variance()?)?;
+        let total = finite("the loss", step, policy_mean + self.config.value_factor * value_mean)?;
+        let grad_norm = finite("the gradient norm", step, pass.gradients.norm(network.params())?)?;
         self.optimizer.step(network.params(), &pass.gradients, grad_norm, lr)?;
         network.update_running(&pass.stats)?;
         self.update_average()?;
-        let share = |n: usize| n as f64 / policy.rows.max(1) as f64;
-        Ok(StepReport {
-            step,
-            lr,
-            policy_rows: policy.rows,
-            value_rows: value.rows,
-            policy_loss: policy_mean,
-            value_loss: value_mean,
-            loss: total,
-            grad_norm,
-            top1: share(policy.top1),
-            top5: share(policy.top5),
-            entropy: policy.entropy / policy.rows.max(1) as f64,
-            value_abs_error: value.abs_error / value.rows.max(1) as f64,
-        })
+        Ok(StepReport::of(step, lr, &policy, &value, total, grad_norm))
     }
 
     /// The average follows faster at first: at step n it keeps at most `(1 + n) / (10 + n)`.
@@ -193,6 +176,11 @@ impl Trainer {
     pub fn validator(&self) -> Result<Validator, NnError> {
         Validator::new(self.candidate()?)
     }
+}
+
+/// A number of the step that is being made; one that is not finite ends training.
+pub(crate) fn finite(what: &'static str, step: u64, value: f64) -> Result<f64, NnError> {
+    if value.is_finite() { Ok(value) } else { Err(NnError::NonFinite { what, step, value }) }
 }
 
 /// `mean = keep * mean + (1 - keep) * x` in place.

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use candle_core::{Device, Tensor};
+use games::Rng;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::NnError;
-use crate::arch::TensorSpec;
+use crate::arch::{Role, TensorSpec};
 
 /// The metadata key of every safetensors file that this program writes; its value is JSON.
 const METADATA: &str = "tabiya";
@@ -40,6 +41,24 @@ impl HostTensor {
 
 /// Tensors by name, in the order of their names.
 pub type Weights = BTreeMap<String, HostTensor>;
+
+/// Fresh weights: normal with each tensor's deviation, scales 1, the rest 0. Each tensor's numbers are a function of the
+/// seed and its name.
+pub(crate) fn fresh(tensors: Vec<TensorSpec>, seed: u64) -> Weights {
+    let fresh = tensors.into_iter().map(|spec| {
+        let len = spec.shape.iter().product();
+        let data = match spec.role {
+            Role::Weight(deviation) => {
+                let mut rng = Rng::from_parts(&[seed, Rng::part(&spec.name)]);
+                (0..len).map(|_| (rng.normal() * deviation) as f32).collect()
+            }
+            Role::Scale | Role::Variance => vec![1.0; len],
+            Role::Bias | Role::Mean => vec![0.0; len],
+        };
+        (spec.name, HostTensor { shape: spec.shape, data })
+    });
+    fresh.collect()
+}
 
 /// The bytes of a safetensors file; the same weights give the same bytes.
 pub(crate) fn encode(weights: &Weights, metadata: &serde_json::Value) -> Result<Vec<u8>, NnError> {

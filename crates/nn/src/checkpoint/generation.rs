@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use pipeline::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoint, CheckpointInfo};
+use super::{Checkpoint, CheckpointInfo, Design};
 use crate::NnError;
-use crate::arch::Architecture;
 
 /// Version of the folder's format.
 pub const CHECKPOINT_FORMAT: u32 = 1;
@@ -28,7 +27,7 @@ struct FileEntry {
 struct Manifest {
     format: u32,
     architecture_id: String,
-    architecture: Architecture,
+    architecture: Design,
     #[serde(flatten)]
     info: CheckpointInfo,
     files: BTreeMap<String, FileEntry>,
@@ -101,7 +100,7 @@ fn read_generation(store: &impl Files, prefix: &str) -> Result<Checkpoint, Troub
         return Err(broken(MANIFEST, format!("names no {MODEL}")));
     }
     Ok(Checkpoint {
-        architecture: manifest.architecture,
+        design: manifest.architecture,
         info: manifest.info,
         recovered: None,
         place: store.describe(prefix.trim_end_matches('/')),
@@ -136,7 +135,7 @@ pub(super) fn read(store: &impl Files) -> Result<Option<Checkpoint>, NnError> {
 /// Writes a generation, and keeps the one before it.
 pub(super) fn write(
     store: &impl Files,
-    architecture: &Architecture,
+    design: &Design,
     info: &CheckpointInfo,
     files: &BTreeMap<String, Vec<u8>>,
 ) -> Result<(), NnError> {
@@ -155,8 +154,8 @@ pub(super) fn write(
     }
     let manifest = Manifest {
         format: CHECKPOINT_FORMAT,
-        architecture_id: architecture.id(),
-        architecture: architecture.clone(),
+        architecture_id: design.id(),
+        architecture: design.clone(),
         info: info.clone(),
         files: files.iter().map(|(name, bytes)| (name.clone(), entry_of(bytes))).collect(),
     };

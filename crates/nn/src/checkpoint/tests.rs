@@ -210,8 +210,8 @@ fn t6_missing_extra_and_reshaped_tensors_are_refused_by_name() {
         let mut weights = good.clone();
         change(&mut weights);
         let store = Store::memory();
-        let files = BTreeMap::from([(MODEL.to_owned(), model_bytes(&arch, &weights).unwrap())]);
-        write(&store, &arch, &info(0), &files).unwrap();
+        let files = BTreeMap::from([(MODEL.to_owned(), model_bytes(&Design::from(&arch), &weights).unwrap())]);
+        write(&store, &Design::from(&arch), &info(0), &files).unwrap();
         let error = Checkpoint::load(&store).unwrap().network(&Device::Cpu).err().unwrap().to_string();
         assert!(error.contains(expected) && error.contains("model.safetensors"), "{error}");
     };
@@ -239,8 +239,8 @@ fn t6_foreign_architectures_are_refused_by_name() {
     assert!(error.contains(&arch.id()) && error.contains(&other.id()), "{error}");
     // A model file of another network under a manifest that names its hash.
     let foreign = Network::new(&other, &Device::Cpu, 1).unwrap().weights().unwrap();
-    let files = BTreeMap::from([(MODEL.to_owned(), model_bytes(&other, &foreign).unwrap())]);
-    write(&store, &arch, &info(0), &files).unwrap();
+    let files = BTreeMap::from([(MODEL.to_owned(), model_bytes(&Design::from(&other), &foreign).unwrap())]);
+    write(&store, &Design::from(&arch), &info(0), &files).unwrap();
     let error = Checkpoint::load(&store).unwrap().network(&Device::Cpu).err().unwrap().to_string();
     assert!(error.contains(&other.id()), "{error}");
     // Keeping the best of another network is no use either.

@@ -95,7 +95,7 @@ impl HostPass {
 }
 
 /// Takes the first `len` numbers off a slice.
-pub(super) fn cut<'a>(slice: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
+pub(crate) fn cut<'a>(slice: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
     let (first, rest) = take(slice).split_at_mut(len);
     *slice = rest;
     first

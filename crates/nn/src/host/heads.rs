@@ -8,7 +8,7 @@ use candle_core::{Result, Var};
 use rayon::prelude::*;
 
 use super::forward::cut;
-use super::linear::{Linear, LinearGradient, merge_bias};
+use super::layer::{Layer, LayerGradient, merge_bias};
 use super::{HostPass, Losses, PART, groups, read};
 use crate::arch::{Architecture, ValueHead};
 use crate::kernels::{
@@ -23,8 +23,8 @@ pub(super) struct Heads {
     out: Option<Packing>,
     out_flipped: Option<Packing>,
     out_bias: Vec<f32>,
-    fc1: Linear,
-    fc2: Linear,
+    fc1: Layer,
+    fc2: Layer,
 }
 
 impl Heads {
@@ -36,8 +36,8 @@ impl Heads {
             out: None,
             out_flipped: None,
             out_bias: Vec::new(),
-            fc1: Linear::new("value.fc1", flat, arch.value_hidden),
-            fc2: Linear::new("value.fc2", arch.value_hidden, arch.value_outputs()),
+            fc1: Layer::linear("value.fc1", flat, arch.value_hidden),
+            fc2: Layer::linear("value.fc2", arch.value_hidden, arch.value_outputs()),
         }
     }
 
@@ -70,8 +70,8 @@ struct Part {
     value: ValueSums,
     out: WeightGradient,
     out_bias: Vec<f32>,
-    fc1: LinearGradient,
-    fc2: LinearGradient,
+    fc1: LayerGradient,
+    fc2: LayerGradient,
     policy_norm: NormSums,
     value_norm: NormSums,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use candle_core::{Result, Var};
 
 use super::Gradients;
-use super::linear::{Linear, LinearGradient};
+use super::layer::{Layer, LayerGradient};
 use crate::kernels::{
     Channelwise, Isa, NormSums, Normed, affine, affine_in_place, column_sums, masked_sums, with_scratch,
 };
@@ -15,21 +15,21 @@ use crate::kernels::{
 pub(super) struct Squeeze {
     channels: usize,
     squeezed: usize,
-    fc1: Linear,
-    fc2: Linear,
+    fc1: Layer,
+    fc2: Layer,
     pub(super) boards: Vec<f32>,
 }
 
 /// Sums over some boards.
 pub(super) struct SqueezeGradient {
-    fc1: LinearGradient,
-    fc2: LinearGradient,
+    fc1: LayerGradient,
+    fc2: LayerGradient,
 }
 
 impl Squeeze {
     pub(super) fn new(name: &str, channels: usize, squeezed: usize) -> Self {
-        let fc1 = Linear::new(&format!("{name}.fc1"), channels, squeezed);
-        let fc2 = Linear::new(&format!("{name}.fc2"), squeezed, channels);
+        let fc1 = Layer::linear(&format!("{name}.fc1"), channels, squeezed);
+        let fc2 = Layer::linear(&format!("{name}.fc2"), squeezed, channels);
         Squeeze { channels, squeezed, fc1, fc2, boards: Vec::new() }
     }
 

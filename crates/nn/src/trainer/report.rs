@@ -36,6 +36,27 @@ pub struct StepReport {
     pub value_abs_error: f64,
 }
 
+impl StepReport {
+    /// From a step's sums.
+    pub(crate) fn of(step: u64, lr: f64, policy: &PolicySums, value: &ValueSums, loss: f64, grad_norm: f64) -> Self {
+        let (policy_rows, value_rows) = (policy.rows.max(1) as f64, value.rows.max(1) as f64);
+        StepReport {
+            step,
+            lr,
+            policy_rows: policy.rows,
+            value_rows: value.rows,
+            policy_loss: policy.loss / policy_rows,
+            value_loss: value.loss / value_rows,
+            loss,
+            grad_norm,
+            top1: policy.top1 as f64 / policy_rows,
+            top5: policy.top5 as f64 / policy_rows,
+            entropy: policy.entropy / policy_rows,
+            value_abs_error: value.abs_error / value_rows,
+        }
+    }
+}
+
 /// Sums over evaluated rows, to be added up over batches.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct EvalReport {
@@ -60,7 +81,7 @@ pub struct EvalReport {
 }
 
 impl EvalReport {
-    fn of(rows: usize, policy: PolicySums, value: ValueSums) -> Self {
+    pub(crate) fn of(rows: usize, policy: PolicySums, value: ValueSums) -> Self {
         EvalReport {
             rows,
             policy_rows: policy.rows,
@@ -143,7 +164,7 @@ impl Validator {
     /// # Errors
     /// [`NnError::Batch`] if the batch does not fit the network.
     pub fn evaluate(&self, view: &BatchView<'_>) -> Result<EvalReport, NnError> {
-        view.check(self.network.architecture())?;
+        view.check(self.network.architecture().shape())?;
         let (policy, value) = match &self.model {
             Some(model) => model.raw(view.planes)?,
             None => {
