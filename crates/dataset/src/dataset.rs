@@ -1,11 +1,12 @@
 //! Datasets as they lie in folders: the listing of sidecars is the manifest, and every file is checked against it.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use polars::prelude::LazyFrame;
+use polars::prelude::{LazyFrame, col};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
@@ -120,6 +121,17 @@ impl Dataset {
         let paths: Vec<&Path> = self.shards.iter().map(|s| s.path.as_path()).collect();
         let frame = query::scan(&paths, None)?;
         sql_predicate.map_or(Ok(frame.clone()), |sql| Ok(frame.filter(query::predicate(&paths, sql)?)))
+    }
+
+    /// The ids of the games for which an SQL predicate holds, of all without one. Games of several datasets can share
+    /// an id.
+    ///
+    /// # Errors
+    /// As [`Dataset::scan_where`].
+    pub fn ids_where(&self, sql_predicate: Option<&str>) -> Result<HashSet<u64>, DatasetError> {
+        let frame = query::collect(self.scan_where(sql_predicate)?.select([col("game_id")]), self.describe())?;
+        let ids = frame.column("game_id").and_then(|column| column.u64()).map_err(DatasetError::query(self.describe()));
+        Ok(ids?.iter().flatten().collect())
     }
 
     /// The games of shard `i` of [`Dataset::shards`].

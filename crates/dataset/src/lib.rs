@@ -27,7 +27,7 @@ pub use book::{Book, Opening, PgnGame, read_book, read_openings};
 pub use dataset::{Dataset, ShardInfo};
 pub use error::{DatasetError, OnBad};
 pub use journal::Journal;
-pub use loader::{Batch, Loader, LoaderCounts, LoaderSpec, Source, Sources};
+pub use loader::{Augment, Batch, Loader, LoaderCounts, LoaderSpec, Source, Sources};
 pub use record::{GameRecord, Visits};
 pub use sample::{PolicyTarget, TargetSpec};
 pub use schema::{SCHEMA_VERSION, schema};

@@ -48,6 +48,18 @@ impl Source {
     }
 }
 
+/// What is made of the symmetries of the board.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Augment {
+    /// Nothing: a sample is shown as it is.
+    #[default]
+    Off,
+    /// A sample is shown through one of [`Game::symmetries`] at a time, drawn anew in each epoch.
+    Random,
+    /// All of [`Game::images`] of a sample are samples too.
+    All,
+}
+
 /// What to load, and how.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LoaderSpec {
@@ -70,8 +82,10 @@ pub struct LoaderSpec {
     /// Leave out positions that came before in the same pass over their source (all but the move clocks equal).
     /// The last four million distinct positions are remembered, in 32 MiB.
     pub drop_duplicates: bool,
-    /// Show each sample through a random symmetry of the board.
-    pub augment: bool,
+    /// Only the positions of a game's first plies, if not all.
+    pub first_plies: Option<usize>,
+    /// Symmetries of the board.
+    pub augment: Augment,
     /// What to do about bad shards and games that cannot be replayed.
     pub on_bad: OnBad,
     /// Threads that replay games; 0 = one for each core.
@@ -91,7 +105,8 @@ impl LoaderSpec {
             targets: TargetSpec::default(),
             split: Split::default(),
             drop_duplicates: false,
-            augment: false,
+            first_plies: None,
+            augment: Augment::Off,
             on_bad: OnBad::Skip,
             threads: 0,
         }
@@ -166,7 +181,7 @@ impl<G: Game> Loader<G> {
         Ok(Loader {
             batch: spec.batch,
             pool: Pool::new(streams, spec.pool, Rng::from_parts(&[spec.seed, Rng::part("shuffle"), spec.epoch])),
-            augment: (spec.augment && symmetries.len() > 1).then_some((augment, symmetries)),
+            augment: (spec.augment == Augment::Random && symmetries.len() > 1).then_some((augment, symmetries)),
             warnings: sources.warnings().to_vec(),
             positions: data[0].positions(),
             fingerprint: sources.fingerprint(),

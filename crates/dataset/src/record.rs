@@ -127,6 +127,17 @@ impl GameRecord {
         Ok(())
     }
 
+    /// Cuts the game off after its first `plies`; its result stays that of the whole game.
+    pub(crate) fn truncate(&mut self, plies: usize) {
+        self.opening_plies = self.opening_plies.min(plies.try_into().unwrap_or(u16::MAX));
+        self.moves.truncate(plies);
+        self.best.truncate(plies);
+        self.score.truncate(plies);
+        self.visits.truncate(plies);
+        self.value.iter_mut().for_each(|value| value.truncate(plies));
+        self.reward.iter_mut().for_each(|reward| reward.truncate(plies));
+    }
+
     /// The position in which the game began.
     ///
     /// # Errors

@@ -144,6 +144,12 @@ impl Samples {
         self.ends.push(self.words.len() as u32);
     }
 
+    /// A sample with one wanted move and no value.
+    #[cfg(test)]
+    pub(crate) fn push_plain(&mut self, packed: Packed, legal: &[u16], wanted: u16) {
+        self.push(packed, legal, std::iter::once(target((wanted, 1.0))), None);
+    }
+
     fn truncate(&mut self, samples: usize) {
         self.words.truncate(self.start(samples));
         self.heads.truncate(samples);
@@ -161,24 +167,30 @@ pub(crate) fn position_key(packed: &Packed) -> u64 {
 /// Replays a game and appends a sample for each ply that a player chose (opening plies are played, not sampled).
 ///
 /// The result alternates its sign with the mover and is 0 for both in a draw. A game that ended at the ply cap has no
-/// result: there q counts alone.
+/// result: there q counts alone. With `images` each sample is followed by its [`Game::images`].
 ///
 /// # Errors
 /// [`DatasetError::OtherGame`], [`DatasetError::Illegal`] and [`DatasetError::Record`]; `out` is then as it was.
 pub(crate) fn replay<G: Game>(
     record: &GameRecord,
     targets: &TargetSpec,
+    images: bool,
     out: &mut Samples,
 ) -> Result<(), DatasetError> {
     let before = out.len();
-    let result = append::<G>(record, targets, out);
+    let result = append::<G>(record, targets, images, out);
     if result.is_err() {
         out.truncate(before);
     }
     result
 }
 
-fn append<G: Game>(record: &GameRecord, targets: &TargetSpec, out: &mut Samples) -> Result<(), DatasetError> {
+fn append<G: Game>(
+    record: &GameRecord,
+    targets: &TargetSpec,
+    images: bool,
+    out: &mut Samples,
+) -> Result<(), DatasetError> {
     record.validate()?;
     let mut state: G = record.start()?;
     let (mut legal, mut shares) = (Vec::new(), Vec::new());
@@ -197,6 +209,15 @@ fn append<G: Game>(record: &GameRecord, targets: &TargetSpec, out: &mut Samples)
             }
             let value = value(record, targets, ply, state.turn()).map(|v| v.0);
             out.push(state.pack(), &legal, shares.iter().copied().map(target), value);
+            if images {
+                let wanted: Vec<u16> = shares.iter().map(|(index, _)| *index).collect();
+                for image in state.images(&wanted) {
+                    let mut moved: Vec<(u16, f32)> =
+                        image.wanted.into_iter().zip(&shares).map(|(index, (_, p))| (index, *p)).collect();
+                    moved.sort_unstable_by_key(|(index, _)| *index);
+                    out.push(image.packed, &image.legal, moved.into_iter().map(target), value);
+                }
+            }
         } else if !state.is_legal(played) {
             return Err(record.illegal(&state, ply, played));
         }

@@ -78,6 +78,19 @@ fn d1_content_is_checked_beyond_its_hash() {
 }
 
 #[test]
+fn ids_are_those_of_the_games_that_meet_a_condition() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = Dataset::open(&fill(dir.path(), "corpus", 3, 4, |id| chess_game(id, 400)), OnBad::Stop).unwrap();
+    let games: Vec<_> = (0..3).flat_map(|i| data.read_shard(i).unwrap()).collect();
+    let decided = |g: &&GameRecord| g.result.is_some_and(|r| r != games::GameResult::Draw);
+    let expected: HashSet<u64> = games.iter().filter(decided).map(|g| g.game_id).collect();
+    assert!(!expected.is_empty() && expected.len() < games.len());
+    assert_eq!(data.ids_where(Some("result <> 0")).unwrap(), expected);
+    assert_eq!(data.ids_where(None).unwrap(), games.iter().map(|g| g.game_id).collect());
+    assert!(data.ids_where(Some("nonsense")).is_err());
+}
+
+#[test]
 fn d1_stray_files_and_empty_folders() {
     let dir = tempfile::tempdir().unwrap();
     let dirs = three(dir.path());

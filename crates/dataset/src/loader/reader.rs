@@ -11,7 +11,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::recent::Recent;
-use super::{LoaderCounts, LoaderSpec, columns};
+use super::{Augment, LoaderCounts, LoaderSpec, columns};
 use crate::sample::{Sample, Samples, position_key, replay, walk};
 use crate::{Dataset, DatasetError, GameRecord, OnBad, ShardInfo, Split, TargetSpec, frame, query};
 
@@ -35,6 +35,9 @@ pub(super) struct Plan {
     targets: TargetSpec,
     split: Split,
     drop_duplicates: bool,
+    first_plies: Option<usize>,
+    /// Whether images of a sample are samples too.
+    images: bool,
     on_bad: OnBad,
     /// Starts again at the end, in a new order.
     cycle: bool,
@@ -62,6 +65,8 @@ impl Plan {
             targets: spec.targets,
             split: spec.split,
             drop_duplicates: spec.drop_duplicates,
+            first_plies: spec.first_plies,
+            images: spec.augment == Augment::All,
             on_bad: spec.on_bad,
             cycle: source > 0,
             seed: [spec.seed, Rng::part("shards"), spec.epoch, source as u64],
@@ -99,10 +104,11 @@ impl Plan {
         let files = frame::texts(&games, PATH, &what)?;
         let dataset = |file: &str| group.iter().find(|s| s.path.as_os_str() == file).map(|s| s.dataset.as_str());
         let mut kept = Vec::with_capacity(records.len());
-        for (record, file) in records.into_iter().zip(files) {
+        for (mut record, file) in records.into_iter().zip(files) {
             let dataset =
                 file.as_deref().and_then(dataset).ok_or_else(|| DatasetError::Reader { what: what.clone() })?;
             if self.split.contains(dataset, record.game_id) {
+                self.first_plies.into_iter().for_each(|plies| record.truncate(plies));
                 kept.push(record);
             }
         }
@@ -112,7 +118,8 @@ impl Plan {
     fn replay<G: Game>(&self, games: &[GameRecord], seen: &mut Option<Recent>) -> Result<Block, DatasetError> {
         let chunk = |games: &[GameRecord]| {
             let mut samples = Samples::with_capacity(games.iter().map(GameRecord::plies).sum());
-            let results = games.iter().map(|record| replay::<G>(record, &self.targets, &mut samples)).collect();
+            let results =
+                games.iter().map(|game| replay::<G>(game, &self.targets, self.images, &mut samples)).collect();
             (samples, results)
         };
         let replayed: Vec<(Samples, Vec<_>)> =
@@ -162,6 +169,13 @@ impl Plan {
             let games = self.read(&group)?;
             let look = |record: &GameRecord| {
                 let (mut number, mut keys) = (0, Vec::new());
+                if self.images {
+                    // Which images there are is most of the work of making samples of them.
+                    let mut samples = Samples::default();
+                    replay::<G>(record, &self.targets, true, &mut samples)?;
+                    let all = (0..samples.len()).filter_map(|i| samples.get(i));
+                    return Ok((samples.len() as u64, all.map(|sample| sample.position_key()).collect()));
+                }
                 walk::<G>(record, &self.targets, |state| {
                     number += 1;
                     if self.drop_duplicates {

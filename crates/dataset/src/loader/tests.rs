@@ -1,4 +1,4 @@
-use games::{Chess, Connect4, TicTacToe};
+use games::{Chess, Connect4, PolicyChess, TicTacToe};
 
 use super::*;
 use crate::sample::{Samples, replay};
@@ -12,7 +12,7 @@ fn batches<G: Game>(spec: LoaderSpec) -> Vec<Batch> {
 
 fn expected<G: Game>(records: impl Iterator<Item = GameRecord>) -> Samples {
     let mut out = Samples::default();
-    records.for_each(|r| replay::<G>(&r, &TargetSpec::default(), &mut out).unwrap());
+    records.for_each(|r| replay::<G>(&r, &TargetSpec::default(), false, &mut out).unwrap());
     out
 }
 
@@ -169,10 +169,10 @@ fn duplicates_are_dropped_within_an_epoch() {
 fn augmentation_shows_legal_positions_and_is_seeded() {
     let dir = tempfile::tempdir().unwrap();
     let dirs = fill(dir.path(), "ttt", 1, 30, tictactoe_game);
-    let spec = LoaderSpec { augment: true, ..LoaderSpec::new(dirs) };
+    let spec = LoaderSpec { augment: Augment::Random, ..LoaderSpec::new(dirs) };
     let shown = batches::<TicTacToe>(spec.clone());
     assert_eq!(shown, batches::<TicTacToe>(spec.clone()));
-    assert_ne!(shown, batches::<TicTacToe>(LoaderSpec { augment: false, ..spec }));
+    assert_ne!(shown, batches::<TicTacToe>(LoaderSpec { augment: Augment::Off, ..spec }));
     let planes = TicTacToe::SHAPE.planes();
     for b in &shown {
         for row in 0..b.rows {
@@ -184,6 +184,47 @@ fn augmentation_shows_legal_positions_and_is_seeded() {
             assert_eq!(legal.len(), (0..9).filter(|s| empty(*s)).count());
         }
     }
+}
+
+/// Each sample and all its images, each once, and as many as are counted.
+#[test]
+fn images_are_samples_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let dirs = fill(dir.path(), "policy", 2, 10, |id| chess_game(id, 60));
+    let spec = LoaderSpec { augment: Augment::All, first_plies: Some(40), pool: 100, ..LoaderSpec::new(dirs) };
+    let (mut expected, mut own) = (Samples::default(), 0);
+    for record in (0..20).map(|id| chess_game(id, 60)) {
+        let mut state = PolicyChess::start();
+        for (ply, played) in record.moves.iter().enumerate().take(40) {
+            if ply >= usize::from(record.opening_plies) {
+                let (mut legal, wanted) = (Vec::new(), [state.index(record.best[ply].unwrap_or(*played))]);
+                state.legal_indices(&mut legal);
+                expected.push_plain(state.pack(), &legal, wanted[0]);
+                own += 1;
+                for image in state.images(&wanted) {
+                    expected.push_plain(image.packed, &image.legal, image.wanted[0]);
+                }
+            }
+            state.play(*played);
+        }
+    }
+    let found = batches::<PolicyChess>(spec.clone());
+    let without_value = |mut batch: Batch| {
+        batch.value.fill(0.0);
+        batch.value_weight.fill(0.0);
+        batch
+    };
+    let (inputs, found) = (PolicyChess::SHAPE.inputs(), found.into_iter().map(without_value).collect::<Vec<_>>());
+    assert!(expected.len() > own * 2, "{} of {own}", expected.len());
+    assert_eq!(rows(&found, inputs), rows(&whole(PolicyChess::SHAPE, &expected), inputs));
+    for drop_duplicates in [false, true] {
+        let spec = LoaderSpec { drop_duplicates, batch: 1, ..spec.clone() };
+        assert_eq!(counted::<PolicyChess>(&spec), batches::<PolicyChess>(spec).len() as u64);
+    }
+    let plain = LoaderSpec { augment: Augment::Off, first_plies: None, ..spec };
+    let plies = |id| chess_game(id, 60).plies() - usize::from(chess_game(id, 60).opening_plies);
+    let all: usize = batches::<PolicyChess>(plain).iter().map(|b| b.rows).sum();
+    assert_eq!(all, (0..20).map(plies).sum::<usize>());
 }
 
 #[test]

@@ -14,7 +14,7 @@ struct Taken {
 
 fn samples<G: Game>(record: &GameRecord, targets: &TargetSpec) -> Vec<Taken> {
     let mut out = Samples::default();
-    replay::<G>(record, targets, &mut out).unwrap();
+    replay::<G>(record, targets, false, &mut out).unwrap();
     let take = |i| out.get(i).unwrap();
     let own = |s: Sample<'_>| Taken {
         packed: s.head.packed,
@@ -134,12 +134,14 @@ fn an_illegal_move_is_an_error_that_leaves_nothing() {
     let mut record = chess_game(3, 30);
     record.best[20] = Some(games::Move(0));
     let mut out = Samples::default();
-    replay::<Chess>(&chess_game(1, 10), &RESULT_ONLY, &mut out).unwrap();
+    replay::<Chess>(&chess_game(1, 10), &RESULT_ONLY, false, &mut out).unwrap();
     let before = out.clone();
-    let error = replay::<Chess>(&record, &RESULT_ONLY, &mut out).unwrap_err().to_string();
+    let error = replay::<Chess>(&record, &RESULT_ONLY, false, &mut out).unwrap_err().to_string();
     assert!(error.contains("game 3, ply 20"), "{error}");
     assert_eq!(out, before);
-    assert!(replay::<Connect4>(&record, &RESULT_ONLY, &mut out).unwrap_err().to_string().contains("not of connect4"));
+    assert!(
+        replay::<Connect4>(&record, &RESULT_ONLY, false, &mut out).unwrap_err().to_string().contains("not of connect4")
+    );
 }
 
 #[test]
