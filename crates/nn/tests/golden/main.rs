@@ -1,14 +1,17 @@
-//! The policy network's files, read by programs that others wrote, give what the program gives: onnxruntime (from
-//! Python, with an encoder on python-chess), tract, and candle's own operations on `policy.bin`. Every side makes its
-//! planes from FEN by itself, so that the encoders are compared too.
+//! The policy network's files, read by programs that others wrote, give what the engine makes of them: onnxruntime (from
+//! Python, with an encoder on python-chess) and tract on `policy.onnx`, the engine's own inference and candle's operations
+//! on `policy.bin`. Every side makes its planes from FEN by itself, so that the encoders are compared too.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
 use candle_core::{Device, Tensor};
+use engine::policy::Policy;
 use games::{Game, Outcome, PolicyChess, Rng};
 use nn::{PolicyCnn, Weights};
+use shakmaty::fen::Fen;
+use shakmaty::{CastlingMode, Chess};
 
 /// Largest difference of two logits that counts as rounding.
 const TOLERANCE: f32 = 5e-5;
@@ -59,6 +62,14 @@ fn positions() -> Vec<String> {
     fens
 }
 
+/// What plays: the inference of `tabiya-ab`.
+fn engine(bin: &[u8], fens: &[String]) -> Logits {
+    let policy = Policy::from_bytes(bin).unwrap();
+    let position =
+        |fen: &String| -> Chess { fen.parse::<Fen>().unwrap().into_position(CastlingMode::Standard).unwrap() };
+    fens.iter().map(|fen| policy.logits(&position(fen))).collect()
+}
+
 /// The legal moves by index.
 fn legal(fen: &str) -> Vec<u16> {
     let mut indices = Vec::new();
@@ -84,7 +95,7 @@ fn difference(fens: &[String], a: &Logits, b: &Logits) -> Option<String> {
     None
 }
 
-/// Planes from the program's own encoder, `[13][8][8]`.
+/// Planes from the encoder that training uses, `[13][8][8]`.
 fn encoded(fen: &str) -> Vec<f32> {
     PolicyChess::from_fen(fen).unwrap().planes()
 }
@@ -108,6 +119,11 @@ fn spelled(fen: &str) -> Vec<f32> {
         planes[12 * 64..].fill(1.0);
     }
     planes
+}
+
+/// A plane with its ranks in the other order.
+fn upside_down(plane: &mut [f32]) {
+    (0..32).for_each(|i| plane.swap(i, i ^ 56));
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
@@ -145,7 +161,7 @@ fn tract(onnx: &[u8], fens: &[String]) -> Logits {
     // target/release/deps/golden-HASH
     let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("golden-tract");
     let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tract/Cargo.toml");
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["run", "--release", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
     command.arg("--target-dir").arg(target).arg("--").args(["policy.onnx", "planes", "logits"].map(file));
     let out = command.output().unwrap();
@@ -224,6 +240,7 @@ fn runtimes_of_others_agree_with_the_files() {
     for (fen, (row, first)) in fens.iter().zip(reference.iter().zip(first)) {
         assert_eq!(best(row, &legal(fen)), first, "{fen}");
     }
+    assert_eq!(difference(&fens, &engine(&bin, &fens), &reference), None, "engine");
     assert_eq!(difference(&fens, &tract(&onnx, &fens), &reference), None, "tract");
     assert_eq!(difference(&fens, &candle(&bin, &fens, encoded), &reference), None, "candle");
 }
@@ -233,8 +250,10 @@ fn runtimes_of_others_agree_with_the_files() {
 fn every_misreading_is_noticed() {
     let (network, fens) = (network(), positions());
     let bin = network.to_bin().unwrap();
-    let good = candle(&bin, &fens, encoded);
-    assert_eq!(difference(&fens, &candle(&bin, &fens, spelled), &good), None);
+    let good = engine(&bin, &fens);
+    for planes in [encoded, spelled] {
+        assert_eq!(difference(&fens, &candle(&bin, &fens, planes), &good), None);
+    }
     let noticed = |what: &str, other: &Logits| assert!(difference(&fens, other, &good).is_some(), "{what}");
 
     let planes = |what: &str, change: fn(&mut Vec<f32>)| {
@@ -256,14 +275,13 @@ fn every_misreading_is_noticed() {
         noticed(&format!("planes {plane} and {}", plane + 1), &candle(&bin, &fens, wrong));
     }
     planes("the side to move", |p| p[12 * 64..].fill(0.0));
-    planes("ranks upside down", |p| {
-        p.chunks_exact_mut(64).for_each(|p| {
-            (0..64).for_each(|i| {
-                if i < 32 {
-                    p.swap(i, i ^ 56)
-                }
-            })
-        })
+    planes("ranks upside down", |p| p.chunks_exact_mut(64).for_each(upside_down));
+    planes("the mover's frame", |p| {
+        if p[12 * 64] == 1.0 {
+            let (white, black) = p[..12 * 64].split_at_mut(6 * 64);
+            white.swap_with_slice(black);
+            p[..12 * 64].chunks_exact_mut(64).for_each(upside_down);
+        }
     });
     planes("files from right to left", |p| p.chunks_exact_mut(8).for_each(<[f32]>::reverse));
     planes("rows for files", |p| {
@@ -271,18 +289,21 @@ fn every_misreading_is_noticed() {
         (0..13 * 64).for_each(|i| p[i] = copy[i / 64 * 64 + i % 8 * 8 + i % 64 / 8]);
     });
 
+    let file = |what: &str, tensor: &str, source: &dyn Fn(usize) -> usize| {
+        noticed(what, &engine(&rearranged(&bin, tensor, source), &fens));
+    };
     let kernel = |i: usize| i / 9 * 9 + i % 3 * 3 + i % 9 / 3;
-    let upside_down = |i: usize| i / 9 * 9 + 8 - i % 9;
-    noticed("kernel columns for rows", &candle(&rearranged(&bin, "c1w", kernel), &fens, encoded));
-    noticed("kernels turned (true convolution)", &candle(&rearranged(&bin, "c2w", upside_down), &fens, encoded));
+    let turned = |i: usize| i / 9 * 9 + 8 - i % 9;
+    file("kernel columns for rows", "c1w", &kernel);
+    file("kernels turned (true convolution)", "c2w", &turned);
     let channels = |i: usize| (i / 9 % 16 * 16 + i / 144) * 9 + i % 9;
-    noticed("inputs for outputs", &candle(&rearranged(&bin, "c2w", channels), &fens, encoded));
+    file("inputs for outputs", "c2w", &channels);
     let transposed = |i: usize| i % 1024 * 64 + i / 1024;
-    noticed("a linear layer transposed", &candle(&rearranged(&bin, "f1w", transposed), &fens, encoded));
+    file("a linear layer transposed", "f1w", &transposed);
     let flattened = |i: usize| i / 1024 * 1024 + i % 16 * 64 + i % 1024 / 16;
-    noticed("flattened with the channel last", &candle(&rearranged(&bin, "f1w", flattened), &fens, encoded));
+    file("flattened with the channel last", "f1w", &flattened);
     let swapped = |i: usize| (i / 64 % 64 * 64 + i / 4096) * 64 + i % 64;
-    noticed("to * 64 + from", &candle(&rearranged(&bin, "f2w", swapped), &fens, encoded));
-    noticed("the bias of to * 64 + from", &candle(&rearranged(&bin, "f2b", |i| i % 64 * 64 + i / 64), &fens, encoded));
-    noticed("one bias moved", &candle(&rearranged(&bin, "c1b", |i| (i + 1) % 16), &fens, encoded));
+    file("to * 64 + from", "f2w", &swapped);
+    file("the bias of to * 64 + from", "f2b", &|i| i % 64 * 64 + i / 64);
+    file("one bias moved", "c1b", &|i| (i + 1) % 16);
 }
