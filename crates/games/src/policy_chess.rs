@@ -1,5 +1,7 @@
 //! Chess as the policy network of the alpha-beta engine sees it: absolute colours, and moves by their two squares.
 
+use std::sync::LazyLock;
+
 use shakmaty::{CastlingMode, Position, Role, Setup, Square};
 
 use crate::{Chess, Color, Game, GameError, Image, Move, Outcome, Packed, Shape, Symmetry};
@@ -18,6 +20,9 @@ pub struct PolicyChess(Chess);
 
 /// Policy indices a square.
 const TARGETS: u16 = 64;
+
+/// The symmetries of the board but the identity.
+static SYMMETRIES: LazyLock<Vec<Symmetry>> = LazyLock::new(|| Symmetry::of_square(8).split_off(1));
 
 impl PolicyChess {
     /// The index of a stored move.
@@ -127,7 +132,7 @@ impl Game for PolicyChess {
     }
 
     fn images(&self, wanted: &[u16]) -> Vec<Image> {
-        Symmetry::of_square(8).iter().skip(1).filter_map(|symmetry| self.image(symmetry, wanted)).collect()
+        SYMMETRIES.iter().filter_map(|symmetry| self.image(symmetry, wanted)).collect()
     }
 }
 
