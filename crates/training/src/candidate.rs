@@ -1,6 +1,6 @@
 //! The `train` step of an iteration: a candidate from the best network, recent self-play and a share of the corpus.
 
-use dataset::{LoaderSpec, PolicyTarget, Source, Split, TargetSpec};
+use dataset::{Augment, LoaderSpec, PolicyTarget, Source, Split, TargetSpec};
 use games::Game;
 use nn::{Best, Checkpoint, Schedule, Trainer};
 use pipeline::{Progress, Stage, StageSpec};
@@ -91,7 +91,7 @@ impl<'a> Candidate<'a> {
             stages: self.stages,
             store,
             sources: self.loader(place.epoch).open()?,
-            trainer,
+            learner: trainer,
             schedule: Schedule::new(config.learning_rate, config.learning_rate / 10.0, steps),
             checkpoint_steps: config.checkpoint_steps,
             looks: None,
@@ -147,7 +147,8 @@ impl<'a> Candidate<'a> {
             },
             split: Split::default(),
             drop_duplicates: false,
-            augment: true,
+            first_plies: None,
+            augment: Augment::Random,
             on_bad: profile.on_bad_shard.into(),
             threads: profile.threads,
         }

@@ -1,5 +1,5 @@
 //! A course of training: batches of a loader through a trainer under a schedule, with checkpoints from which a killed run
-//! goes on in the middle of an epoch. Pre-training and refinement are both courses.
+//! goes on in the middle of an epoch. Pre-training, refinement and the policy network's training are all courses.
 //!
 //! The loader is a function of seed and epoch, so that a course resumes by skipping the batches it has had.
 
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use dataset::{Batch, Loader, LoaderSpec, Sources};
 use games::Game;
 use nn::{
-    BatchView, Best, Checkpoint, CheckpointInfo, EvalReport, Network, OptimizerConfig, Schedule, Trainer, TrainerConfig,
+    BatchView, Best, Checkpoint, CheckpointInfo, EvalReport, Network, NnError, OptimizerConfig, PolicyTrainer,
+    Schedule, StepReport, Trainer, TrainerConfig,
 };
 use pipeline::{Metrics, Progress, Store};
 use serde::{Deserialize, Serialize};
@@ -68,13 +69,58 @@ pub(crate) struct Looks {
     pub(crate) loader: LoaderSpec,
 }
 
+/// What learns in a course.
+pub(crate) trait Learner {
+    /// One step on a batch at the rate `lr`.
+    fn step(&mut self, view: &BatchView<'_>, lr: f64) -> std::result::Result<StepReport, NnError>;
+
+    /// Writes a checkpoint of the candidate with its optimizer.
+    fn save(&self, store: &Store, best: Best<'_>, info: &CheckpointInfo) -> std::result::Result<(), NnError>;
+
+    /// Judges batches with the candidate as it is now.
+    fn judge(&self) -> std::result::Result<Judge, NnError>;
+}
+
+/// The losses and hits of a batch.
+pub(crate) type Judge = Box<dyn FnMut(&BatchView<'_>) -> std::result::Result<EvalReport, NnError>>;
+
+impl Learner for Trainer {
+    fn step(&mut self, view: &BatchView<'_>, lr: f64) -> std::result::Result<StepReport, NnError> {
+        Trainer::step(self, view, lr)
+    }
+
+    fn save(&self, store: &Store, best: Best<'_>, info: &CheckpointInfo) -> std::result::Result<(), NnError> {
+        Checkpoint::save_trainer(store, self, best, info)
+    }
+
+    fn judge(&self) -> std::result::Result<Judge, NnError> {
+        let validator = self.validator()?;
+        Ok(Box::new(move |view| validator.evaluate(view)))
+    }
+}
+
+impl Learner for PolicyTrainer {
+    fn step(&mut self, view: &BatchView<'_>, lr: f64) -> std::result::Result<StepReport, NnError> {
+        PolicyTrainer::step(self, view, lr)
+    }
+
+    fn save(&self, store: &Store, best: Best<'_>, info: &CheckpointInfo) -> std::result::Result<(), NnError> {
+        Checkpoint::save_policy(store, self, best, info)
+    }
+
+    fn judge(&self) -> std::result::Result<Judge, NnError> {
+        let mut validator = self.validator()?;
+        Ok(Box::new(move |view| validator.evaluate(view)))
+    }
+}
+
 /// What a course is made of.
-pub(crate) struct Course<'a> {
+pub(crate) struct Course<'a, L> {
     pub(crate) stages: Stages<'a>,
     pub(crate) store: &'a Store,
     /// The data, verified once for all epochs.
     pub(crate) sources: Sources,
-    pub(crate) trainer: Trainer,
+    pub(crate) learner: L,
     pub(crate) schedule: Schedule,
     pub(crate) place: Place,
     pub(crate) checkpoint_steps: u64,
@@ -94,7 +140,7 @@ pub(crate) enum Ended {
     Schedule,
 }
 
-impl Course<'_> {
+impl<L: Learner> Course<'_, L> {
     /// Trains to the end of the epoch in hand, or of the schedule.
     ///
     /// `state` is asked for what the caller wants to find in the checkpoint when it resumes.
@@ -115,7 +161,7 @@ impl Course<'_> {
             let started = Instant::now();
             let Some(batch) = loader.next()? else { return Ok(Ended::Epoch) };
             let lr = self.schedule.lr(self.place.step);
-            let report = self.trainer.step(&view(&batch), lr)?;
+            let report = self.learner.step(&view(&batch), lr)?;
             let place = &mut self.place;
             place.seconds += started.elapsed().as_secs_f64();
             place.batch += 1;
@@ -173,8 +219,7 @@ impl Course<'_> {
     /// Writes a checkpoint of the candidate with optimizer and place.
     pub(crate) fn save(&mut self, best: Best<'_>, state: &dyn Fn(&Place) -> serde_json::Value) -> Result<()> {
         self.info.loader = state(&self.place);
-        Checkpoint::save_trainer(self.store, &self.trainer, best, &self.info)?;
-        Ok(())
+        Ok(self.learner.save(self.store, best, &self.info)?)
     }
 
     /// Losses and accuracies over all batches of a loader, into the metrics.
@@ -193,12 +238,12 @@ impl Course<'_> {
 
     fn validate_some<G: Game>(&mut self, spec: LoaderSpec, most: usize) -> Result<EvalReport> {
         let mut loader = Loader::<G>::over(&self.sources, spec)?;
-        let (validator, mut total) = (self.trainer.validator()?, EvalReport::default());
+        let (mut judge, mut total) = (self.learner.judge()?, EvalReport::default());
         while total.rows < most
             && let Some(batch) = loader.next()?
         {
             self.stages.stop.check()?;
-            total.add(&validator.evaluate(&view(&batch))?);
+            total.add(&judge(&view(&batch))?);
         }
         if total.rows == 0 {
             return Ok(total);
@@ -274,11 +319,16 @@ pub(crate) fn save_untrained<G: Game>(profile: &Profile, store: &Store) -> Resul
 }
 
 /// The batches of an epoch, counted by reading it through once. Stops early on request.
-pub(crate) fn count_batches<G: Game>(stages: Stages<'_>, sources: &Sources, spec: &LoaderSpec) -> Result<u64> {
+pub(crate) fn count_batches<G: Game>(
+    stages: Stages<'_>,
+    sources: &Sources,
+    spec: &LoaderSpec,
+    hint: &'static str,
+) -> Result<u64> {
     let batches = Loader::<G>::count_batches(sources, spec, || Ok::<_, Error>(stages.stop.check()?))?;
     if batches == 0 {
         let dir = spec.sources[0].dirs[0].clone();
-        return Err(Error::NoPositions { path: dir, hint: "check pretrain.where, pretrain.holdout and corpus.games" });
+        return Err(Error::NoPositions { path: dir, hint });
     }
     Ok(batches)
 }

@@ -5,9 +5,11 @@
 //! [`publish`].
 #![forbid(unsafe_code)]
 
+mod answers;
 mod candidate;
 mod course;
 mod engines;
+mod epochs;
 mod evaluate;
 mod gate;
 mod history;
@@ -27,7 +29,9 @@ mod supervised;
 mod teacher;
 mod window;
 
+pub use answers::AnswersReport;
 pub use course::view as batch_view;
+pub use epochs::EpochReport;
 pub use evaluate::{EvalReport, evaluate};
 pub use gate::{Verdict, judge};
 pub use lab::{
@@ -43,7 +47,7 @@ pub use publish::{Published, publish};
 pub use refine::{RefineReport, Step, refine};
 pub use report::run_report;
 pub use results::{ResultsConfig, Section, results, write_page};
-pub use supervised::{EpochReport, PretrainReport, pretrain};
+pub use supervised::{PretrainReport, pretrain};
 pub use teacher::{CorpusReport, corpus, teacher_spec};
 
 /// What can go wrong in a stage.
@@ -62,10 +66,12 @@ pub enum Error {
     },
     /// Too many games are copies.
     #[error(
-        "{:.1} % of the games are copies of another, more than corpus.max_duplicates = {limit}: raise corpus.random_plies or use a book",
+        "{:.1} % of the games are copies of another, more than {table}.max_duplicates = {limit}: raise {table}.random_plies or use a book",
         rate * 100.0
     )]
     Duplicates {
+        /// The table of the profile.
+        table: &'static str,
         /// Fraction of copies.
         rate: f64,
         /// The accepted fraction.

@@ -18,11 +18,12 @@ use nn::Checkpoint;
 use pipeline::{Stamp, Stop, Store};
 use serde::{Deserialize, Serialize};
 
+use crate::epochs::EpochReport;
 use crate::history::History;
 use crate::profile::{GateConfig, Layout, Profile};
 use crate::refine::{best_network, initial};
 use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
-use crate::supervised::{EpochReport, Lesson, PretrainReport, learn};
+use crate::supervised::{Lesson, PretrainReport, learn};
 use crate::{Error, Result, evaluate, gate};
 pub use config::ResultsConfig;
 pub use page::{Section, write_page};

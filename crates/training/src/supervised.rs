@@ -3,40 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dataset::{LoaderSpec, Part, Source, Split};
+use dataset::{Augment, LoaderSpec, Part, Source, Split};
 use games::Game;
-use nn::{Best, Checkpoint, Network, Schedule, Trainer};
-use pipeline::{Progress, Stage, StageSpec, Stop};
+use nn::{Checkpoint, Network, Trainer};
+use pipeline::{Stage, StageSpec, Stop};
 use serde::{Deserialize, Serialize};
 
-use crate::course::{Course, Looks, Place, count_batches, info, metrics_from, trainer_config};
+use crate::course::{info, trainer_config};
+use crate::epochs::{EpochReport, Epochs, State};
 use crate::profile::{Layout, Profile, content};
 use crate::stages::{Stages, fingerprint, locked_stage, required};
 use crate::{Error, Result};
-
-/// What one epoch reached on the held-out games.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct EpochReport {
-    /// Epochs of training before this; 0 is the untrained network.
-    pub epoch: u64,
-    /// Cross-entropy over the legal moves, in nats.
-    pub policy_loss: f64,
-    /// Value loss as trained.
-    pub value_loss: f64,
-    /// Fraction of positions whose most probable move is the target's.
-    pub top1: f64,
-    /// Fraction of positions whose target move is among the five most probable.
-    pub top5: f64,
-    /// Mean distance of value and target, both in -1..1.
-    pub value_error: f64,
-}
-
-impl EpochReport {
-    /// What the best epoch is chosen by.
-    fn loss(&self, value_weight: f64) -> f64 {
-        self.policy_loss + value_weight * self.value_loss
-    }
-}
 
 /// What pre-training reached.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -61,37 +38,9 @@ impl std::fmt::Display for PretrainReport {
             self.parameters, self.steps, self.positions_per_second
         )?;
         for e in &self.epochs {
-            let kept = if e.epoch == self.best_epoch { " (kept)" } else { "" };
-            writeln!(
-                f,
-                "  after epoch {}: validation policy loss {:.3}, value loss {:.3}, top-1 {:.1} %, top-5 {:.1} %, value error {:.3}{kept}",
-                e.epoch,
-                e.policy_loss,
-                e.value_loss,
-                100.0 * e.top1,
-                100.0 * e.top5,
-                e.value_error
-            )?;
+            writeln!(f, "  {e}{}", if e.epoch == self.best_epoch { " (kept)" } else { "" })?;
         }
         Ok(())
-    }
-}
-
-/// What the checkpoint remembers of a run that is not done.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct State {
-    place: Place,
-    /// Steps of the whole schedule.
-    total: u64,
-    epochs: Vec<EpochReport>,
-    best_epoch: u64,
-    worse: u64,
-}
-
-impl State {
-    /// The state with the course at `place`, for the checkpoint.
-    fn at(&self, place: &Place) -> serde_json::Value {
-        serde_json::to_value(State { place: place.clone(), ..self.clone() }).unwrap_or_default()
     }
 }
 
@@ -160,8 +109,7 @@ impl Pretraining<'_> {
         let settings =
             trainer_config(config.optimizer, config.weight_decay, config.clip_norm, config.value_weight, config.ema);
         let saved = Checkpoint::find(store)?;
-        let remembered = saved.as_ref().map(|c| serde_json::from_value(c.info.loader.clone()));
-        let mut state: State = remembered.and_then(std::result::Result::ok).unwrap_or_default();
+        let mut state = State::of(saved.as_ref());
         let trainer = match &saved {
             Some(checkpoint) => {
                 checkpoint.expect_architecture(&architecture)?;
@@ -169,47 +117,23 @@ impl Pretraining<'_> {
             }
             None => Trainer::new(Network::new(&architecture, &device, profile.seed)?, settings)?,
         };
-        let first = self.loader(0, Part::Train);
-        let sources = first.open()?;
-        if state.total == 0 {
-            let batches = count_batches::<G>(self.stages, &sources, &first)?;
-            let steps = batches * config.epochs.max(1);
-            state.total = if config.max_steps > 0 { steps.min(config.max_steps) } else { steps };
-        }
-        let mut course = Course {
+        let epochs = Epochs {
             stages: self.stages,
-            store,
-            sources,
-            trainer,
-            schedule: Schedule::new(config.peak_lr, config.end_lr, state.total),
-            place: state.place.clone(),
+            stage: self.stage,
+            name: &self.lesson.name,
+            epochs: config.epochs,
+            max_steps: config.max_steps,
+            peak_lr: config.peak_lr,
+            end_lr: config.end_lr,
+            patience: config.patience,
+            value_weight: config.value_weight,
             checkpoint_steps: config.checkpoint_steps,
-            looks: (config.looks > 0).then(|| Looks {
-                every: state.total.div_ceil(config.looks + 1),
-                loader: self.loader(0, Part::Validation),
-            }),
+            looks: config.looks,
+            hint: "check pretrain.where, pretrain.holdout and corpus.games",
             info: info(profile, 0, &self.corpus),
-            metrics: metrics_from(self.stage.dir(), state.place.step)?,
-            progress: Progress::new(&self.lesson.name, Some(state.total)),
+            loader: &|epoch, part| self.loader(epoch, part),
         };
-        loop {
-            // An epoch that was trained and not yet judged: also where a run goes on that was killed in between.
-            if state.epochs.len() as u64 <= course.place.epoch {
-                self.judge::<G>(&mut course, &mut state)?;
-            }
-            let over = course.place.epoch >= config.epochs.max(1) || course.place.step >= state.total;
-            if over || state.worse >= config.patience.max(1) {
-                break;
-            }
-            let remember = |place: &Place| state.at(place);
-            let loader = self.loader(course.place.epoch, Part::Train);
-            course.train_epoch::<G>(loader, &remember)?;
-            course.place.epoch += 1;
-            course.place.batch = 0;
-            course.save(Best::Keep, &remember)?;
-        }
-        course.progress.finish("done");
-        let place = &course.place;
+        let place = epochs.run::<G, _>(trainer, &mut state)?;
         Ok(PretrainReport {
             best_epoch: state.best_epoch,
             epochs: state.epochs,
@@ -217,40 +141,6 @@ impl Pretraining<'_> {
             positions_per_second: place.positions as f64 / place.seconds.max(1e-9),
             parameters: architecture.parameters() as u64,
         })
-    }
-
-    /// Validates, keeps the weights if they are the best so far, and saves.
-    fn judge<G: Game>(&self, course: &mut Course<'_>, state: &mut State) -> Result<()> {
-        let sums = course.validate::<G>(self.loader(0, Part::Validation))?;
-        let report = EpochReport {
-            epoch: course.place.epoch,
-            policy_loss: sums.policy_loss(),
-            value_loss: sums.value_loss(),
-            top1: sums.top1_share(),
-            top5: sums.top5_share(),
-            value_error: sums.value_abs_error(),
-        };
-        let weight = self.stages.profile.pretrain.value_weight;
-        pipeline::say!(
-            "{}: after epoch {}: validation policy loss {:.3}, value loss {:.3}, top-1 {:.1} %",
-            self.lesson.name,
-            report.epoch,
-            report.policy_loss,
-            report.value_loss,
-            100.0 * report.top1
-        );
-        // Without held-out games nothing can be compared: the last epoch counts as the best.
-        let best = state.epochs.iter().find(|e| e.epoch == state.best_epoch);
-        let better = sums.rows == 0 || best.is_none_or(|b| report.loss(weight) < b.loss(weight));
-        if better {
-            state.best_epoch = report.epoch;
-            state.worse = 0;
-        } else {
-            state.worse += 1;
-        }
-        state.epochs.push(report);
-        let state = &*state;
-        course.save(if better { Best::Candidate } else { Best::Keep }, &|place| state.at(place))
     }
 
     /// The games of a part of the split.
@@ -277,7 +167,8 @@ impl Pretraining<'_> {
             targets: profile.teacher_targets(),
             split: Split { holdout: config.holdout, part },
             drop_duplicates: config.drop_duplicates,
-            augment: part == Part::Train,
+            first_plies: None,
+            augment: if part == Part::Train { Augment::Random } else { Augment::Off },
             on_bad: profile.on_bad_shard.into(),
             threads: profile.threads,
         }

@@ -3,6 +3,7 @@
 //! Each game is a function of its id: its opening, how many random plies it begins with, and which plies are
 //! deliberate mistakes, so that positions after mistakes are in the data with the teacher's answer to them.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dataset::{Dataset, GameRecord, Meta, OnBad, Visits};
@@ -93,76 +94,103 @@ pub fn corpus(
     range: Option<std::ops::Range<u32>>,
     stop: &Stop,
 ) -> Result<CorpusReport> {
-    let config = &profile.corpus;
-    if profile.game != Chess::NAME {
-        return Err(Error::NoTeacher(profile.game.clone()));
-    }
-    let mut shown = profile.engine.clone();
-    if let Some(soft) = config.soft {
-        shown.options.insert("MultiPV".to_owned(), soft.multipv.to_string());
-    }
-    let (engine, first) = Teacher::start(&shown, stop)?;
-    let teacher = engine.at(config.limit);
-    let settings = serde_json::json!({
-        "seed": profile.seed,
-        "corpus": content(config, &["games", "workers", "max_duplicates"]),
-        "book": book_hash(&config.book)?,
-        "engine": engine.identity(),
-    });
-    let stages = Stages { profile, layout, stop };
-    let mut plan = stages.spec("corpus", layout.corpus(), settings.clone(), Default::default());
-    plan.growable.insert("games".to_owned(), config.games);
-    let Some(stage) = locked_stage(plan, layout, range.clone())? else {
-        let stamp = required(layout.corpus(), "the corpus", "corpus")?;
-        return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("corpus"));
-    };
-    let meta = Meta {
-        dataset: "corpus".to_owned(),
-        settings,
-        seed: profile.seed,
-        engine: Some(teacher.clone()),
-        reproducible: engine.is_reproducible(config.limit),
-    };
-    let production = Production::open(&stage, meta, config.games, config.games_per_shard, range.clone())?;
-    let book = if config.book.is_empty() { Vec::new() } else { dataset::book::read_openings(config.book.as_ref())? };
-    let started = Instant::now();
-    let crew = Crew { production: &production, stop };
-    let writer = Writer { config, seed: profile.seed, teacher: teacher.clone(), book: &book, crew };
-    let wanted = if config.workers > 0 { config.workers } else { profile.cores() };
-    let more = wanted.min(production.left() as usize).saturating_sub(1);
-    let mut engines = vec![first];
-    engines.extend((0..more).map(|_| Supervised::new(engine.spec.clone())));
-    crew.run("corpus", engines, |engine| production.next().map(|id| writer.game(id, engine)).transpose())?;
-    let seconds = started.elapsed().as_secs_f64();
-    let tally = production.tally();
-    let report = report(layout, teacher, (tally.games > 0).then_some((tally.games, tally.positions, seconds)))?;
-    let copies = 1.0 - report.distinct_games as f64 / report.games.max(1) as f64;
-    if copies > config.max_duplicates {
-        return Err(Error::Duplicates { rate: copies, limit: config.max_duplicates });
-    }
-    if range.is_none() {
-        let fingerprint = Dataset::open(&[layout.corpus()], OnBad::Skip)?.fingerprint();
-        stage.finish(&fingerprint, serde_json::to_value(&report).unwrap_or_default())?;
-    }
-    Ok(report)
+    let dir = layout.corpus();
+    let games = Games { name: "corpus", table: "corpus", dataset: "corpus", dir, config: &profile.corpus };
+    games.write(Stages { profile, layout, stop }, &profile.engine, range)
 }
 
-fn report(layout: &Layout, teacher: String, run: Option<(u64, u64, f64)>) -> Result<CorpusReport> {
-    let dataset = Dataset::open(&[layout.corpus()], OnBad::Skip)?;
-    let stats = dataset::stats(&dataset)?;
-    let (games_per_second, positions_per_second) =
-        run.map_or((0.0, 0.0), |(games, positions, s)| (games as f64 / s, positions as f64 / s));
-    Ok(CorpusReport {
-        teacher,
-        games: stats.games,
-        positions: stats.positions,
-        distinct_games: stats.distinct_games.count,
-        distinct_positions: stats.distinct_positions.count,
-        results: [stats.results.wins, stats.results.draws, stats.results.losses, stats.results.none],
-        bytes_per_position: stats.bytes_per_position,
-        games_per_second,
-        positions_per_second,
-    })
+/// Games of an engine against itself.
+pub(crate) struct Games<'a> {
+    /// The stage.
+    pub(crate) name: &'static str,
+    /// The table of the profile that `config` is.
+    pub(crate) table: &'static str,
+    /// The dataset's name, a part of its games' identity and of their random streams.
+    pub(crate) dataset: &'static str,
+    pub(crate) dir: PathBuf,
+    pub(crate) config: &'a CorpusConfig,
+}
+
+impl Games<'_> {
+    /// Writes the games, or the shards `range` alone.
+    pub(crate) fn write(
+        &self,
+        stages: Stages<'_>,
+        engine: &EngineConfig,
+        range: Option<std::ops::Range<u32>>,
+    ) -> Result<CorpusReport> {
+        let (config, profile, stop) = (self.config, stages.profile, stages.stop);
+        if profile.game != Chess::NAME {
+            return Err(Error::NoTeacher(profile.game.clone()));
+        }
+        let mut shown = engine.clone();
+        if let Some(soft) = config.soft {
+            shown.options.insert("MultiPV".to_owned(), soft.multipv.to_string());
+        }
+        let (engine, first) = Teacher::start(&shown, stop)?;
+        let teacher = engine.at(config.limit);
+        let settings = serde_json::json!({
+            "seed": profile.seed,
+            (self.dataset): content(config, &["games", "workers", "max_duplicates"]),
+            "book": book_hash(&config.book)?,
+            "engine": engine.identity(),
+        });
+        let mut plan = stages.spec(self.name, self.dir.clone(), settings.clone(), Default::default());
+        plan.growable.insert("games".to_owned(), config.games);
+        let Some(stage) = locked_stage(plan, stages.layout, range.clone())? else {
+            let stamp = required(self.dir.clone(), "the games", self.name)?;
+            return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary(self.name));
+        };
+        let meta = Meta {
+            dataset: self.dataset.to_owned(),
+            settings,
+            seed: profile.seed,
+            engine: Some(teacher.clone()),
+            reproducible: engine.is_reproducible(config.limit),
+        };
+        let production = Production::open(&stage, meta, config.games, config.games_per_shard, range.clone())?;
+        let book =
+            if config.book.is_empty() { Vec::new() } else { dataset::book::read_openings(config.book.as_ref())? };
+        let started = Instant::now();
+        let crew = Crew { production: &production, stop };
+        let stream = [profile.seed, Rng::part(self.dataset)];
+        let writer = Writer { config, stream, teacher: teacher.clone(), book: &book, crew };
+        let wanted = if config.workers > 0 { config.workers } else { profile.cores() };
+        let more = wanted.min(production.left() as usize).saturating_sub(1);
+        let mut engines = vec![first];
+        engines.extend((0..more).map(|_| Supervised::new(engine.spec.clone())));
+        crew.run(self.name, engines, |engine| production.next().map(|id| writer.game(id, engine)).transpose())?;
+        let seconds = started.elapsed().as_secs_f64();
+        let tally = production.tally();
+        let report = self.report(teacher, (tally.games > 0).then_some((tally.games, tally.positions, seconds)))?;
+        let copies = 1.0 - report.distinct_games as f64 / report.games.max(1) as f64;
+        if copies > config.max_duplicates {
+            return Err(Error::Duplicates { table: self.table, rate: copies, limit: config.max_duplicates });
+        }
+        if range.is_none() {
+            let fingerprint = Dataset::open(std::slice::from_ref(&self.dir), OnBad::Skip)?.fingerprint();
+            stage.finish(&fingerprint, serde_json::to_value(&report).unwrap_or_default())?;
+        }
+        Ok(report)
+    }
+
+    fn report(&self, teacher: String, run: Option<(u64, u64, f64)>) -> Result<CorpusReport> {
+        let dataset = Dataset::open(std::slice::from_ref(&self.dir), OnBad::Skip)?;
+        let stats = dataset::stats(&dataset)?;
+        let (games_per_second, positions_per_second) =
+            run.map_or((0.0, 0.0), |(games, positions, s)| (games as f64 / s, positions as f64 / s));
+        Ok(CorpusReport {
+            teacher,
+            games: stats.games,
+            positions: stats.positions,
+            distinct_games: stats.distinct_games.count,
+            distinct_positions: stats.distinct_positions.count,
+            results: [stats.results.wins, stats.results.draws, stats.results.losses, stats.results.none],
+            bytes_per_position: stats.bytes_per_position,
+            games_per_second,
+            positions_per_second,
+        })
+    }
 }
 
 /// The hash of a book's content; null without a book.
@@ -184,7 +212,8 @@ fn opened(opening: &dataset::book::Opening) -> Line<Chess> {
 
 struct Writer<'a> {
     config: &'a CorpusConfig,
-    seed: u64,
+    /// The run's seed and the dataset.
+    stream: [u64; 2],
     teacher: String,
     book: &'a [dataset::book::Opening],
     crew: Crew<'a>,
@@ -229,7 +258,8 @@ impl Writer<'_> {
 
     /// A game at the end of its opening.
     fn begin(&self, id: u64) -> Table {
-        let mut rng = Rng::from_parts(&[self.seed, Rng::part("corpus"), 0, id]);
+        let [seed, dataset] = self.stream;
+        let mut rng = Rng::from_parts(&[seed, dataset, 0, id]);
         let (line, opening) = self.opening(&mut rng);
         let mistakes = self.mistake_rate(&mut rng);
         let opening_plies = line.moves().len();
