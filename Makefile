@@ -12,10 +12,12 @@ CONFIG  := configs/$(PROFILE).toml
 # Cargo features: FEATURES=cuda or FEATURES=metal.
 FEATURES ?=
 CARGO_FLAGS := --release $(if $(FEATURES),--features $(FEATURES))
-ARGS     = --config $(CONFIG) $(if $(GAMES),--set $@.games=$(GAMES)) $(foreach s,$(SET),--set $(s))
+# The key that GAMES sets.
+GAMES_KEY = $@.games
+ARGS     = --config $(CONFIG) $(if $(GAMES),--set $(GAMES_KEY)=$(GAMES)) $(foreach s,$(SET),--set $(s))
 PATH    := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup build demo test corpus pretrain selfplay relabel train gate refine eval stats report results publish match features play bench clean
+.PHONY: help setup build demo test corpus pretrain selfplay relabel train gate refine eval policy stats report results publish match features play bench clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -56,6 +58,11 @@ refine: build ## selfplay, relabel (if enabled), train, gate to the last iterati
 
 eval: build ## the best network against the engine -> data/PROFILE/eval
 	@$(BIN)/eval $(ARGS)
+
+# STEP=games, labels, train or export does one step alone.
+policy: GAMES_KEY = policy.games.games
+policy: build ## a policy network for tabiya-ab -> data/PROFILE/policy
+	@$(BIN)/policy $(STEP) $(ARGS)
 
 stats: build ## tables about the corpus
 	@$(BIN)/stats data/$(PROFILE)/corpus

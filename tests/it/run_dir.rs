@@ -105,6 +105,7 @@ pub(crate) fn job_path(job: &str) -> PathBuf {
         "gate" => env!("CARGO_BIN_EXE_gate"),
         "refine" => env!("CARGO_BIN_EXE_refine"),
         "eval" => env!("CARGO_BIN_EXE_eval"),
+        "policy" => env!("CARGO_BIN_EXE_policy"),
         "stats" => env!("CARGO_BIN_EXE_stats"),
         "report" => env!("CARGO_BIN_EXE_report"),
         "results" => env!("CARGO_BIN_EXE_results"),

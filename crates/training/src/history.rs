@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pipeline::{Stamp, Status};
 
+use crate::policy::PolicyStep;
 use crate::profile::{Layout, Profile};
 use crate::stages::{fingerprint, required};
 use crate::{Error, Result};
@@ -22,6 +23,8 @@ pub(crate) struct History {
     pub(crate) iterations: Vec<Vec<(&'static str, Stamp)>>,
     /// Of the match that measures strength, if it was played.
     pub(crate) eval: Option<Stamp>,
+    /// Of the steps of the alpha-beta engine's policy network that are done.
+    pub(crate) policy: Vec<(PolicyStep, Stamp)>,
     /// Stages that have begun and are not done.
     pub(crate) begun: Vec<Stamp>,
 }
@@ -40,6 +43,10 @@ impl History {
             history.iterations.push(steps);
         }
         history.eval = history.look(&layout.eval())?;
+        for step in PolicyStep::ALL {
+            let stamp = history.look(&layout.policy(step.name()))?;
+            history.policy.extend(stamp.map(|stamp| (step, stamp)));
+        }
         Ok(history)
     }
 

@@ -1,8 +1,8 @@
 //! The stages: a teacher's corpus, supervised training, self-play, refinement and measuring.
 //!
 //! Each stage reads files and writes files, knows from a stamp whether it is done, and continues where it was killed.
-//! The executables only parse arguments and call [`corpus`], [`pretrain`], [`refine`], [`evaluate`], [`results`] or
-//! [`publish`].
+//! The executables only parse arguments and call [`corpus`], [`pretrain`], [`refine`], [`evaluate`], [`policy()`],
+//! [`results`] or [`publish`].
 #![forbid(unsafe_code)]
 
 mod answers;
@@ -15,6 +15,7 @@ mod gate;
 mod history;
 mod lab;
 mod matches;
+mod policy;
 mod production;
 mod profile;
 mod publish;
@@ -38,10 +39,12 @@ pub use lab::{
     Feature, FeatureRow, FeatureRules, FeatureTable, FeaturesConfig, MatchConfig, MatchRules, PlayerConfig, Setting,
     contest, features,
 };
+pub use policy::{PolicyStep, policy};
 pub use production::{Production, Tally};
 pub use profile::{
     Adjudicate, CorpusConfig, EngineConfig, EvalConfig, GateConfig, Layout, Mistakes, OnBadShard, OnReject, Plies,
-    PretrainConfig, Profile, RefineConfig, RelabelConfig, SelfplayConfig, SettingError, SoftTargets, TrainConfig,
+    PolicyConfig, PolicyLabels, PolicyTraining, PretrainConfig, Profile, RefineConfig, RelabelConfig, SelfplayConfig,
+    SettingError, SoftTargets, TrainConfig,
 };
 pub use publish::{Published, publish};
 pub use refine::{RefineReport, Step, refine};

@@ -8,6 +8,7 @@ mod engine;
 mod eval;
 mod gate;
 mod layout;
+mod policy;
 mod pretrain;
 mod refine;
 mod relabel;
@@ -25,6 +26,7 @@ pub use self::engine::EngineConfig;
 pub use self::eval::EvalConfig;
 pub use self::gate::{GateConfig, OnReject};
 pub use self::layout::Layout;
+pub use self::policy::{PolicyConfig, PolicyLabels, PolicyTraining};
 pub use self::pretrain::PretrainConfig;
 pub use self::refine::RefineConfig;
 pub use self::relabel::RelabelConfig;
@@ -59,7 +61,8 @@ pub struct Profile {
     /// Games of the teacher.
     #[serde(default)]
     pub corpus: CorpusConfig,
-    /// The network of all stages.
+    /// The network of all stages but `policy`.
+    #[serde(default)]
     pub net: NetConfig,
     /// Supervised training on the corpus.
     #[serde(default)]
@@ -88,6 +91,9 @@ pub struct Profile {
     /// The experiments of the page of results.
     #[serde(default)]
     pub results: ResultsConfig,
+    /// The policy network of the alpha-beta engine.
+    #[serde(default)]
+    pub policy: PolicyConfig,
 }
 
 /// What to do about a damaged or stray file in a dataset.
@@ -142,26 +148,30 @@ impl Profile {
     /// The first setting that no run can follow, by its full key.
     pub fn check(&self) -> Result<(), SettingError> {
         let refuse = |key, value: String, reason| Err(SettingError { key, value, reason });
-        let shares: f64 = self.corpus.mistakes.iter().map(|m| m.share).sum();
-        if self.corpus.mistakes.iter().any(|m| !(0.0..=1.0).contains(&m.share) || !(0.0..=1.0).contains(&m.rate))
-            || shares > 1.0
-        {
-            return refuse(
-                "corpus.mistakes",
-                format!("{:?}", self.corpus.mistakes),
-                "shares and rates lie in 0..1 and shares sum to at most 1",
-            );
+        for (games, mistakes, random_plies, soft) in [
+            (&self.corpus, "corpus.mistakes", "corpus.random_plies", "corpus.soft"),
+            (&self.policy.games, "policy.games.mistakes", "policy.games.random_plies", "policy.games.soft"),
+        ] {
+            let shares: f64 = games.mistakes.iter().map(|m| m.share).sum();
+            if games.mistakes.iter().any(|m| !(0.0..=1.0).contains(&m.share) || !(0.0..=1.0).contains(&m.rate))
+                || shares > 1.0
+            {
+                let reason = "shares and rates lie in 0..1 and shares sum to at most 1";
+                return refuse(mistakes, format!("{:?}", games.mistakes), reason);
+            }
+            let (low, high) = games.random_plies.range();
+            if low > high {
+                return refuse(random_plies, format!("[{low}, {high}]"), "expected [least, most]");
+            }
+            if let Some(wanted) = games.soft
+                && !(wanted.multipv > 1 && wanted.temperature > 0.0 && wanted.temperature.is_finite())
+            {
+                let reason = "expected multipv above 1 and a temperature above 0";
+                return refuse(soft, format!("{wanted:?}"), reason);
+            }
         }
-        if let Some(soft) = self.corpus.soft
-            && !(soft.multipv > 1 && soft.temperature > 0.0 && soft.temperature.is_finite())
-        {
-            return refuse("corpus.soft", format!("{soft:?}"), "expected multipv above 1 and a temperature above 0");
-        }
-        let (low, high) = self.corpus.random_plies.range();
-        if low > high {
-            return refuse("corpus.random_plies", format!("[{low}, {high}]"), "expected [least, most]");
-        }
-        if self.corpus.games_per_shard == 0 || self.selfplay.games_per_shard == 0 {
+        let shards = [&self.corpus, &self.policy.games].map(|games| games.games_per_shard);
+        if shards.contains(&0) || self.selfplay.games_per_shard == 0 {
             return refuse("games_per_shard", "0".to_owned(), "a shard holds at least one game");
         }
         if self.relabel.enabled && self.game != games::Chess::NAME {
@@ -178,16 +188,21 @@ impl Profile {
             ("pretrain.batch", self.pretrain.batch),
             ("train.batch", self.train.batch),
             ("selfplay.inference_batch_size", self.selfplay.inference_batch_size),
+            ("policy.training.batch", self.policy.training.batch),
+            ("policy.plies", self.policy.plies),
         ] {
             if batch == 0 {
-                return refuse(key, "0".to_owned(), "a batch holds at least one position");
+                return refuse(key, "0".to_owned(), "at least one position is needed");
             }
         }
-        if !(0.0..1.0).contains(&self.pretrain.holdout) {
-            return refuse("pretrain.holdout", self.pretrain.holdout.to_string(), "expected a fraction below 1");
-        }
-        if !(0.0..1.0).contains(&self.train.teacher_share) {
-            return refuse("train.teacher_share", self.train.teacher_share.to_string(), "expected a fraction below 1");
+        for (key, fraction) in [
+            ("pretrain.holdout", self.pretrain.holdout),
+            ("train.teacher_share", self.train.teacher_share),
+            ("policy.training.holdout", self.policy.training.holdout),
+        ] {
+            if !(0.0..1.0).contains(&fraction) {
+                return refuse(key, fraction.to_string(), "expected a fraction below 1");
+            }
         }
         self.results.check()?;
         if self.selfplay.simulations == 0 || self.gate.simulations == 0 {

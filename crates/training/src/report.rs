@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::history::History;
+use crate::policy::PolicyStep;
 use crate::profile::{Layout, Profile};
 
 /// Corpus, losses, refinement and match on one page, with the time that each stage took over all its sittings.
@@ -27,6 +28,12 @@ pub fn run_report(profile: &Profile, layout: &Layout) -> Result<String> {
         if kind == "pretrain" {
             text.push_str(&epochs(&stamp.summary));
         }
+    }
+    for (step, stamp) in &history.policy {
+        seconds += stamp.seconds;
+        let line = taught(*step, &stamp.summary);
+        let _ =
+            writeln!(text, "  policy: {} ({:.0} s{}): {line}", step.name(), stamp.seconds, sittings(stamp.sittings));
     }
     for stamp in history.begun {
         seconds += stamp.seconds;
@@ -76,6 +83,20 @@ pub(crate) fn made(kind: &str, s: &Value) -> String {
             format!("{verdict} at {:.3} (needs {:.3})", number(&s["score"]), number(&s["threshold"]))
         }
         _ => format!("score {:.3}", number(&s["score"])),
+    }
+}
+
+/// What a step of the policy network made, in a line, from its summary.
+fn taught(step: PolicyStep, s: &Value) -> String {
+    match step {
+        PolicyStep::Games => made("corpus", s),
+        PolicyStep::Labels => made("relabel", s),
+        PolicyStep::Train => {
+            let kept = s["epochs"].as_array().into_iter().flatten().find(|epoch| epoch["epoch"] == s["best_epoch"]);
+            let (top1, top5) = kept.map_or((f64::NAN, f64::NAN), |e| (number(&e["top1"]), number(&e["top5"])));
+            format!("{} steps, top-1 {:.1} %, top-5 {:.1} % on held-out games", s["steps"], 100.0 * top1, 100.0 * top5)
+        }
+        PolicyStep::Export => format!("policy.bin, {} bytes", s["bin_bytes"]),
     }
 }
 

@@ -33,6 +33,10 @@ impl Layout {
     pub fn iteration(&self, iteration: u32, step: &str) -> PathBuf {
         self.root.join("refine").join(format!("iter_{iteration:04}")).join(step)
     }
+    /// One step (`games`, `labels`, `train`, `export`) of the policy network.
+    pub fn policy(&self, step: &str) -> PathBuf {
+        self.root.join("policy").join(step)
+    }
     /// The match that measures strength.
     pub fn eval(&self) -> PathBuf {
         self.root.join("eval")
