@@ -37,6 +37,7 @@ adjudicate = {{ score = 1500, plies = 6 }}
 [policy.labels]
 {teacher}
 limit = {{ depth = 2 }}
+workers = 2
 
 [policy.training]
 epochs = 2
@@ -220,18 +221,19 @@ fn stockfish_can_label() {
 
 #[test]
 fn kills_and_workers_change_nothing() {
-    let (killed, whole) = (run_with_the_fake(), run_with_the_fake());
-    let slow = format!("policy.engine={{path=\"{}\", args=[\"--slow\", \"2\"]}}", fake_engine().display());
-    disturbed(&killed, "policy", &["games", "--set", &slow], 500, 6);
+    let (killed, whole) = (run_with_the_fake(), RunDir::new(&profile("").replace("workers = 2", "workers = 1")));
+    let slow =
+        |table: &str, ms: u32| format!("{table}.engine={{path={:?}, args=[\"--slow\", \"{ms}\"]}}", fake_engine());
+    disturbed(&killed, &whole, "policy", &["games", "--set", &slow("policy", 2)], 6);
     assert_whole(&killed, "policy/games", 12);
-    let slow = format!("policy.labels.engine={{path=\"{}\", args=[\"--slow\", \"5\"]}}", fake_engine().display());
-    disturbed(&killed, "policy", &["labels", "--set", &slow], 400, 7);
+    disturbed(&killed, &whole, "policy", &["labels", "--set", &slow("policy.labels", 5)], 7);
     assert_whole(&killed, "policy/labels", 12);
     // Long enough that a kill meets it in the middle.
-    let long = ["--set", "policy.training.epochs=12", "--set", "policy.training.patience=12"];
-    disturbed(&killed, "policy", &[&["train"][..], &long].concat(), 400, 8);
-    killed.ok("policy", &long);
-    whole.ok("policy", &[&long[..], &["--set", "policy.games.workers=1", "--set", "policy.labels.workers=1"]].concat());
+    let long = ["train", "--set", "policy.training.epochs=12", "--set", "policy.training.patience=12"];
+    disturbed(&killed, &whole, "policy", &long, 8);
+    for run in [&killed, &whole] {
+        run.ok("policy", &["export"]);
+    }
     for step in ["games", "labels"] {
         assert!(killed.shards(&format!("policy/{step}")) == whole.shards(&format!("policy/{step}")), "{step}");
     }
