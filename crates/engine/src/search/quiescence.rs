@@ -3,7 +3,8 @@
 
 use shakmaty::Role;
 
-use super::{Aborted, Path, Search, estimate, margins};
+use super::cuts::estimate;
+use super::{Aborted, Path, Search, margins};
 use crate::board::Board;
 use crate::exchange::value;
 use crate::history::place;
