@@ -71,12 +71,16 @@ features! {
     exchange_pruning = "ExchangePruning", true;
     /// No captures in quiescence that cannot reach the window.
     delta_pruning = "DeltaPruning", true;
-    /// Passed, isolated, doubled and supported pawns.
+    /// Passed, isolated, doubled, backward and supported pawns.
     pawn_structure = "PawnStructure", true;
     /// Two bishops.
     bishop_pair = "BishopPair", true;
     /// Rooks on open files.
     rook_files = "RookFiles", true;
+    /// Knights and bishops that no pawn drives away, and bishops behind own pawns.
+    minor_pieces = "MinorPieces", true;
+    /// Pieces under attack, and those that a pawn's step would attack.
+    threats = "Threats", true;
     /// Squares that pieces reach.
     mobility = "Mobility", true;
     /// Pawns before the king and attackers around it.

@@ -1,4 +1,4 @@
-//! `tabiya-ab`: a chess engine by alpha-beta search, without any learning in it.
+//! `tabiya-ab`: a chess engine by alpha-beta search and an evaluation of hand-written terms.
 //!
 //! [`serve`] speaks UCI on any pair of streams. The main thread searches; about every half millisecond it looks at what
 //! was read and at the clock, so that no state is shared with the reader. Further threads fill the same transposition
@@ -27,6 +27,7 @@ mod search;
 mod table;
 mod taper;
 mod time;
+pub mod tune;
 mod watch;
 mod weights;
 

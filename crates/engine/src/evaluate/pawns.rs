@@ -5,7 +5,7 @@ use shakmaty::{Bitboard, Color, Role, Square, attacks};
 use crate::board::Board;
 use crate::generate::forward;
 use crate::taper::Taper;
-use crate::weights::{BACKWARD, DOUBLED, ISOLATED, PASSED, SUPPORTED};
+use crate::weights::{BACKWARD, Count, DOUBLED, ISOLATED, PASSED, PHALANX, PROTECTED};
 
 /// Structures that are remembered. A power of two.
 const REMEMBERED: usize = 1 << 14;
@@ -15,20 +15,20 @@ const FILE_H: u64 = FILE_A << 7;
 
 /// The file of a square.
 #[inline]
-pub(crate) fn file_of(square: Square) -> Bitboard {
+pub(super) fn file_of(square: Square) -> Bitboard {
     Bitboard::from_file(square.file())
 }
 
 /// The squares that pawns attack.
 #[inline]
-pub(crate) fn span(color: Color, pawns: Bitboard) -> Bitboard {
+pub(super) fn span(color: Color, pawns: Bitboard) -> Bitboard {
     let (west, east) = (Bitboard(pawns.0 & !FILE_A), Bitboard(pawns.0 & !FILE_H));
     if color.is_white() { west.shift(7) | east.shift(9) } else { west.shift(-9) | east.shift(-7) }
 }
 
 /// All squares ahead of some, in a side's direction.
 #[inline]
-fn ahead(color: Color, squares: Bitboard) -> Bitboard {
+pub(super) fn ahead(color: Color, squares: Bitboard) -> Bitboard {
     let step = forward(color);
     let mut filled = squares.shift(step);
     filled |= filled.shift(step);
@@ -54,40 +54,47 @@ pub(crate) struct Pawns {
 
 impl Pawns {
     fn new(board: &Board) -> Self {
-        let (white, white_passed) = structure(board, Color::White);
-        let (black, black_passed) = structure(board, Color::Black);
-        Pawns { key: board.pawn_key(), structure: white - black, passed: white_passed | black_passed }
+        let (mut white, mut black) = (Taper::ZERO, Taper::ZERO);
+        let passed = count(board, Color::White, &mut white) | count(board, Color::Black, &mut black);
+        Pawns { key: board.pawn_key(), structure: white - black, passed }
     }
 }
 
-/// The structure of one side and its passed pawns.
-fn structure(board: &Board, us: Color) -> (Taper, Bitboard) {
+/// Counts the terms of one side's structure, and gives its passed pawns.
+pub(super) fn count<C: Count>(board: &Board, us: Color, sum: &mut C) -> Bitboard {
     let (own, other) = (board.of(us, Role::Pawn), board.of(!us, Role::Pawn));
     // Where a pawn has one of the other side before it, or meets one's attack on its way.
     let attacked = span(!us, other);
     let held = ahead(!us, other | attacked) | attacked;
-    let (mut sum, mut passed) = (Taper::ZERO, Bitboard::EMPTY);
+    let mut passed = Bitboard::EMPTY;
     for square in own {
         let bit = Bitboard::from_square(square);
         let (beside_it, rank) = (beside(bit), us.relative_rank(square.rank()).to_usize());
         let neighbours = beside(file_of(square)) & own;
         let doubled = (ahead(us, bit) & own).any();
         if doubled {
-            sum += DOUBLED;
+            sum.add(DOUBLED, 1);
         }
-        if ((beside_it | attacks::pawn_attacks(!us, square)) & own).any() {
-            sum += SUPPORTED[rank];
+        let protected = (attacks::pawn_attacks(!us, square) & own).any();
+        if protected {
+            sum.add(PROTECTED + rank, 1);
+        }
+        if (beside_it & own).any() {
+            sum.add(PHALANX + rank, 1);
         } else if neighbours.is_empty() {
-            sum += ISOLATED;
-        } else if (neighbours & ahead(!us, beside_it)).is_empty() && (bit.shift(forward(us)) & attacked).any() {
-            sum += BACKWARD;
+            sum.add(ISOLATED, 1);
+        } else if !protected
+            && (neighbours & ahead(!us, beside_it)).is_empty()
+            && (bit.shift(forward(us)) & attacked).any()
+        {
+            sum.add(BACKWARD, 1);
         }
         if !doubled && !held.contains(square) {
-            sum += PASSED[rank];
+            sum.add(PASSED + rank, 1);
             passed |= bit;
         }
     }
-    (sum, passed)
+    passed
 }
 
 /// Pawn structures that were met before.
@@ -120,7 +127,7 @@ mod tests {
     use crate::board::Board;
     use crate::taper::Taper;
     use crate::testing::{board, random_positions};
-    use crate::weights::{BACKWARD, DOUBLED, ISOLATED, PASSED, SUPPORTED};
+    use crate::weights::{BACKWARD, DOUBLED, ISOLATED, PASSED, PHALANX, PROTECTED, VALUES};
 
     #[test]
     fn spans_are_those_of_single_pawns() {
@@ -146,19 +153,23 @@ mod tests {
     fn structures() {
         let of = |fen: &str| Pawns::new(&board(fen));
         let squares = |list: &[Square]| list.iter().copied().collect::<Bitboard>();
+        let (isolated, doubled) = (VALUES[ISOLATED], VALUES[DOUBLED]);
+        let (passed, protected) = (|rank: usize| VALUES[PASSED + rank], |rank: usize| VALUES[PROTECTED + rank]);
         let lone = of("4k3/8/8/4P3/8/8/8/4K3 w - - 0 1");
-        assert_eq!((lone.structure, lone.passed), (ISOLATED + PASSED[4], squares(&[Square::E5])));
+        assert_eq!((lone.structure, lone.passed), (isolated + passed(4), squares(&[Square::E5])));
         let held = of("4k3/3p4/8/4P3/8/8/8/4K3 w - - 0 1");
         assert_eq!((held.structure, held.passed), (Taper::ZERO, Bitboard::EMPTY), "each stops the other");
         let beyond = of("4k3/8/8/3pP3/8/8/8/4K3 w - - 0 1");
         assert_eq!(beyond.passed, squares(&[Square::D5, Square::E5]));
-        assert_eq!(beyond.structure, PASSED[4] - PASSED[3]);
-        let doubled = of("4k3/8/8/4P3/4P3/8/8/4K3 w - - 0 1");
-        assert_eq!((doubled.structure, doubled.passed), (ISOLATED * 2 + DOUBLED + PASSED[4], squares(&[Square::E5])));
+        assert_eq!(beyond.structure, passed(4) - passed(3));
+        let twins = of("4k3/8/8/4P3/4P3/8/8/4K3 w - - 0 1");
+        assert_eq!((twins.structure, twins.passed), (isolated * 2 + doubled + passed(4), squares(&[Square::E5])));
         let backward = of("4k3/8/8/2p1p3/4P3/3P4/8/4K3 w - - 0 1");
-        assert_eq!((backward.structure, backward.passed), (BACKWARD + SUPPORTED[3] - ISOLATED * 2, Bitboard::EMPTY));
-        let side_by_side = of("4k3/4p3/3p4/8/8/8/PP6/4K3 w - - 0 1");
-        assert_eq!(side_by_side.structure, (SUPPORTED[1] + PASSED[1]) * 2 - SUPPORTED[2] - PASSED[2] - PASSED[1]);
+        assert_eq!(backward.structure, VALUES[BACKWARD] + protected(3) - isolated * 2);
+        assert_eq!(backward.passed, Bitboard::EMPTY);
+        let beside = of("4k3/4p3/3p4/8/8/8/PP6/4K3 w - - 0 1");
+        let white = (VALUES[PHALANX + 1] + passed(1)) * 2;
+        assert_eq!(beside.structure, white - protected(2) - passed(2) - passed(1));
     }
 
     #[test]

@@ -4,9 +4,9 @@ use shakmaty::{Color, Role, Square};
 use super::{PawnCache, evaluate};
 use crate::board::Board;
 use crate::features::Features;
-use crate::taper::FULL_PHASE;
+use crate::taper::{FULL_PHASE, Taper};
 use crate::testing::{FENS, board, random_positions};
-use crate::weights::PLACED;
+use crate::weights::{PLACED, TEMPO, VALUES};
 
 fn value(fen: &str) -> i32 {
     evaluate(&board(fen), &Features::default(), &mut PawnCache::new())
@@ -45,14 +45,16 @@ fn mirrored(fen: &str) -> String {
 fn piece_square_values_stand_the_right_way_up() {
     let at = |color: Color, role: Role, square: Square| PLACED[color as usize][role as usize - 1][square as usize];
     let pawn = |square| at(Color::White, Role::Pawn, square);
-    assert_eq!((pawn(Square::E7).middle, pawn(Square::E7).end), (82 + 68, 94 + 147));
-    assert_eq!((pawn(Square::E2).middle, pawn(Square::E2).end), (82 - 15, 94 + 13));
-    assert_eq!((pawn(Square::H7).middle, pawn(Square::A2).middle), (82 - 11, 82 - 35));
+    assert_eq!((pawn(Square::E7).middle, pawn(Square::E7).end), (135, 128));
+    assert_eq!((pawn(Square::E2).middle, pawn(Square::E2).end), (51, 112));
+    assert_eq!((pawn(Square::H7).middle, pawn(Square::A2).middle), (106, 46));
+    let more = |better: Taper, worse: Taper| better.middle > worse.middle && better.end > worse.end;
+    assert!(more(pawn(Square::E7), pawn(Square::E2)) && more(pawn(Square::A7), pawn(Square::A2)));
     let king = |square| at(Color::White, Role::King, square);
-    assert_eq!((king(Square::G1).middle, king(Square::E4).middle), (24, -46));
-    assert_eq!((king(Square::E4).end, king(Square::A8).end), (27, -74));
-    assert_eq!(at(Color::White, Role::Knight, Square::B1).middle, 337 - 21);
-    assert_eq!(at(Color::White, Role::Rook, Square::H1).middle, 477 - 26);
+    assert_eq!((king(Square::G1).middle, king(Square::E4).middle), (69, -82));
+    assert_eq!((king(Square::E4).end, king(Square::A8).end), (34, -55));
+    assert_eq!(at(Color::White, Role::Knight, Square::B1).middle, 301);
+    assert_eq!(at(Color::White, Role::Rook, Square::H1).middle, 340);
     for role in Role::ALL {
         for square in Square::ALL {
             assert_eq!(at(Color::Black, role, square.flip_vertical()), -at(Color::White, role, square));
@@ -63,8 +65,8 @@ fn piece_square_values_stand_the_right_way_up() {
 #[test]
 fn an_advanced_pawn_outscores_one_at_home_and_a_castled_king_one_in_the_middle() {
     for (better, worse) in [
-        ("4k3/4P3/8/8/8/8/8/4K3 w - - 0 1", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"),
-        ("4k3/8/8/8/8/8/4p3/4K3 b - - 0 1", "4k3/4p3/8/8/8/8/8/4K3 b - - 0 1"),
+        ("8/4P3/8/k7/8/8/8/6K1 w - - 0 1", "8/8/8/k7/8/8/4P3/6K1 w - - 0 1"),
+        ("6k1/8/8/8/K7/8/4p3/8 b - - 0 1", "6k1/4p3/8/8/K7/8/8/8 b - - 0 1"),
         (
             "rnbq1rk1/ppppbppp/5n2/4p3/4P3/3B1N2/PPPP1PPP/RNBQ1RK1 w - - 0 1",
             "rnbq1rk1/ppppbppp/5n2/4p3/4P3/3BKN2/PPPP1PPP/RNBQ1R2 w - - 0 1",
@@ -109,6 +111,8 @@ fn every_part_says_something() {
         ("PawnStructure", FENS[4]),
         ("BishopPair", FENS[1]),
         ("RookFiles", FENS[8 + 1]),
+        ("MinorPieces", FENS[1]),
+        ("Threats", FENS[1]),
         ("Mobility", FENS[1]),
         ("KingSafety", FENS[1]),
         ("DrawScaling", "4k3/8/8/8/8/8/8/1N2K1N1 w - - 0 1"),
@@ -123,7 +127,7 @@ fn every_part_says_something() {
             assert_ne!(with, less, "{name}");
         }
     }
-    let rook = board("4k3/p7/8/8/8/8/P7/1R2K3 w - - 0 1");
+    let rook = board("1nbqkbn1/p7/8/8/8/8/P7/1RBQKBN1 w - - 0 1");
     let mut without = all;
     without.set("RookFiles", false);
     assert!(evaluate(&rook, &all, &mut PawnCache::new()) > evaluate(&rook, &without, &mut PawnCache::new()));
@@ -132,6 +136,6 @@ fn every_part_says_something() {
 #[test]
 fn phases_and_sums_are_those_of_the_pieces() {
     assert_eq!(board(FENS[0]).phase(), FULL_PHASE);
-    assert_eq!((board(FENS[0]).placed(), value(FENS[0])), (crate::taper::Taper::ZERO, crate::weights::TEMPO));
+    assert_eq!((board(FENS[0]).placed(), value(FENS[0])), (Taper::ZERO, VALUES[TEMPO].middle));
     assert_eq!(board("4k3/8/8/8/8/8/8/Q3K2R w K - 0 1").phase(), 6);
 }
