@@ -249,7 +249,7 @@ impl Policy<'_> {
         let (_, inputs) = self.earlier(PolicyStep::Train)?;
         let dir = self.dir(PolicyStep::Export);
         let report = self.step(PolicyStep::Export, json!({ "net": PolicyCnn::ID }), inputs, |stage| {
-            let network = Checkpoint::load(&Store::open_existing(&self.dir(PolicyStep::Train))?)?.best_policy()?;
+            let network = Checkpoint::load(&Store::open_existing(self.dir(PolicyStep::Train))?)?.best_policy()?;
             let (bin, onnx) = (network.to_bin()?, network.to_onnx()?);
             stage.store().put("policy.bin", &bin)?;
             stage.store().put("policy.onnx", &onnx)?;
