@@ -2,7 +2,7 @@
 //!
 //! A position's evaluation is a sum of terms times values, so that the chance it stands for is a logistic regression
 //! on the terms. What it has to predict is between the teacher's score and how the game ended. Together with weak
-//! beliefs about the values ([`beliefs`]) that is a convex problem: it has one solution, which Newton's method finds
+//! beliefs about the values (`beliefs.rs`) that is a convex problem: it has one solution, which Newton's method finds
 //! in a few steps whatever it begins with.
 
 use std::io::{BufRead, Write};
