@@ -25,7 +25,7 @@ pub struct FeaturesConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FeatureRules {
-    /// The engine, as in [`PlayerConfig::engine`].
+    /// The engine, as in [`super::PlayerConfig::engine`].
     pub engine: String,
     /// Its command-line arguments.
     pub args: Vec<String>,
@@ -97,7 +97,7 @@ impl FeaturesConfig {
     /// Checks what types cannot.
     ///
     /// # Errors
-    /// [`Error::Lab`] names the first key that cannot be followed.
+    /// [`crate::Error::Lab`] names the first key that cannot be followed.
     pub fn check(&self) -> Result<()> {
         let mut seen = Vec::new();
         for row in &self.row {
