@@ -1,19 +1,16 @@
 //! The policy network of the alpha-beta engine: games, labels, training and export.
 
 use clap::{Parser, ValueEnum};
-use pipeline::{ConfigArgs, Exit};
+use pipeline::Exit;
 use training::PolicyStep;
 
 /// Teach the alpha-beta engine's policy network, into data/PROFILE/policy: games of an engine against itself, a deeper engine's moves at their positions, training, and the files for the engine. Continues where it was stopped.
 #[derive(Parser)]
 struct Args {
     #[command(flatten)]
-    config: ConfigArgs,
+    data: tabiya::DataArgs,
     /// Only this step
     step: Option<Step>,
-    /// What to do about a damaged or stray file in a dataset
-    #[arg(long, value_enum)]
-    on_bad_shard: Option<tabiya::BadShard>,
 }
 
 /// The steps
@@ -43,10 +40,7 @@ impl From<Step> for PolicyStep {
 fn main() {
     let args = Args::parse();
     pipeline::run(|stop| {
-        let (mut profile, layout) = tabiya::resolve(&args.config)?;
-        if let Some(choice) = args.on_bad_shard {
-            profile.on_bad_shard = choice.into();
-        }
+        let (profile, layout) = args.data.resolve()?;
         let only = args.step.map(PolicyStep::from);
         for step in PolicyStep::ALL.into_iter().filter(|step| only.is_none_or(|only| only == *step)) {
             let report = training::policy(&profile, &layout, step, stop)?;

@@ -67,6 +67,30 @@ impl From<BadShard> for OnBadShard {
     }
 }
 
+/// The arguments of jobs that read datasets under a profile.
+#[derive(clap::Args, Clone)]
+pub struct DataArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// What to do about a damaged or stray file in a dataset
+    #[arg(long, value_enum)]
+    on_bad_shard: Option<BadShard>,
+}
+
+impl DataArgs {
+    /// As [`resolve`], with the choice about bad shards in place of the profile's.
+    ///
+    /// # Errors
+    /// As [`resolve`].
+    pub fn resolve(&self) -> Result<(Profile, Layout), BoxError> {
+        let (mut profile, layout) = resolve(&self.config)?;
+        if let Some(choice) = self.on_bad_shard {
+            profile.on_bad_shard = choice.into();
+        }
+        Ok((profile, layout))
+    }
+}
+
 /// The games that a profile can name.
 pub const GAMES: [&str; 3] = ["chess", "connect4", "tictactoe"];
 

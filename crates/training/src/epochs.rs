@@ -48,6 +48,35 @@ impl std::fmt::Display for EpochReport {
     }
 }
 
+/// What supervised training reached.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrainingReport {
+    /// The validation after each epoch; the first is the untrained network.
+    pub epochs: Vec<EpochReport>,
+    /// The epoch whose weights were kept.
+    pub best_epoch: u64,
+    /// Optimizer steps.
+    pub steps: u64,
+    /// Training rate, loading included.
+    pub positions_per_second: f64,
+    /// Trained numbers of the network.
+    pub parameters: u64,
+}
+
+impl std::fmt::Display for TrainingReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(
+            f,
+            "{} parameters, {} steps at {:.0} positions/s",
+            self.parameters, self.steps, self.positions_per_second
+        )?;
+        for e in &self.epochs {
+            writeln!(f, "  {e}{}", if e.epoch == self.best_epoch { " (kept)" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
 /// What the checkpoint remembers of a run that is not done.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct State {
@@ -55,9 +84,9 @@ pub(crate) struct State {
     /// Steps of the whole schedule.
     total: u64,
     /// The validation after each epoch; the first is the untrained network.
-    pub(crate) epochs: Vec<EpochReport>,
+    epochs: Vec<EpochReport>,
     /// The epoch whose weights were kept.
-    pub(crate) best_epoch: u64,
+    best_epoch: u64,
     worse: u64,
 }
 
@@ -93,6 +122,8 @@ pub(crate) struct Epochs<'a> {
     pub(crate) checkpoint_steps: u64,
     /// Looks at some of the held-out games within the schedule, for the metrics; 0 for none.
     pub(crate) looks: u64,
+    /// Trained numbers of the network.
+    pub(crate) parameters: u64,
     /// What to check if there is nothing to train on.
     pub(crate) hint: &'static str,
     /// What the checkpoints say beside weights and place.
@@ -102,8 +133,8 @@ pub(crate) struct Epochs<'a> {
 }
 
 impl Epochs<'_> {
-    /// Trains from `state` to the end; the place it ended at.
-    pub(crate) fn run<G: Game, L: Learner>(&self, learner: L, state: &mut State) -> Result<Place> {
+    /// Trains from `state` to the end, and closes the stage.
+    pub(crate) fn run<G: Game, L: Learner>(&self, learner: L, mut state: State) -> Result<TrainingReport> {
         let first = (self.loader)(0, Part::Train);
         let sources: Sources = first.open()?;
         if state.total == 0 {
@@ -129,7 +160,7 @@ impl Epochs<'_> {
         loop {
             // An epoch that was trained and not yet judged: also where a run goes on that was killed in between.
             if state.epochs.len() as u64 <= course.place.epoch {
-                self.judge::<G, L>(&mut course, state)?;
+                self.judge::<G, L>(&mut course, &mut state)?;
             }
             let over = course.place.epoch >= self.epochs.max(1) || course.place.step >= state.total;
             if over || state.worse >= self.patience.max(1) {
@@ -142,7 +173,17 @@ impl Epochs<'_> {
             course.save(Best::Keep, &remember)?;
         }
         course.progress.finish("done");
-        Ok(course.place)
+        let place = course.place;
+        let report = TrainingReport {
+            best_epoch: state.best_epoch,
+            epochs: state.epochs,
+            steps: place.step,
+            positions_per_second: place.positions as f64 / place.seconds.max(1e-9),
+            parameters: self.parameters,
+        };
+        let weights = Checkpoint::load(self.stage.store())?.fingerprint();
+        self.stage.finish(&weights, serde_json::to_value(&report).unwrap_or_default())?;
+        Ok(report)
     }
 
     /// Validates, keeps the weights if they are the best so far, and saves.

@@ -32,7 +32,7 @@ mod window;
 
 pub use answers::AnswersReport;
 pub use course::view as batch_view;
-pub use epochs::EpochReport;
+pub use epochs::{EpochReport, TrainingReport};
 pub use evaluate::{EvalReport, evaluate};
 pub use gate::{Verdict, judge};
 pub use lab::{
@@ -50,7 +50,7 @@ pub use publish::{Published, publish};
 pub use refine::{RefineReport, Step, refine};
 pub use report::run_report;
 pub use results::{ResultsConfig, Section, results, write_page};
-pub use supervised::{PretrainReport, pretrain};
+pub use supervised::pretrain;
 pub use teacher::{CorpusReport, corpus, teacher_spec};
 
 /// What can go wrong in a stage.

@@ -14,10 +14,9 @@ use serde_json::json;
 use crate::answers::{AnswersReport, Questions, played_games};
 use crate::course::info;
 use crate::engines::Teacher;
-use crate::epochs::{Epochs, State};
+use crate::epochs::{Epochs, State, TrainingReport};
 use crate::profile::{Layout, Profile, content};
 use crate::stages::{Stages, fingerprint, locked_stage, required};
-use crate::supervised::PretrainReport;
 use crate::teacher::{CorpusReport, Games};
 use crate::{Error, Result};
 
@@ -170,7 +169,7 @@ impl Policy<'_> {
         })
     }
 
-    fn train(&self) -> Result<PretrainReport> {
+    fn train(&self) -> Result<TrainingReport> {
         let profile = self.stages.profile;
         let (labels, inputs) = self.earlier(PolicyStep::Labels)?;
         let settings = json!({
@@ -188,7 +187,7 @@ impl Policy<'_> {
                 ..OptimizerConfig::default()
             };
             let saved = Checkpoint::find(stage.store())?;
-            let mut state = State::of(saved.as_ref());
+            let state = State::of(saved.as_ref());
             let trainer = match &saved {
                 Some(checkpoint) => checkpoint.policy_trainer(optimizer)?,
                 None => PolicyTrainer::new(PolicyCnn::new(profile.seed)?, optimizer)?,
@@ -205,21 +204,12 @@ impl Policy<'_> {
                 value_weight: 0.0,
                 checkpoint_steps: config.checkpoint_steps,
                 looks: 0,
+                parameters: PolicyCnn::parameters() as u64,
                 hint: "check policy.where, policy.training.holdout and policy.games",
                 info: info(profile, 0, &fingerprint(&labels)),
                 loader: &|epoch, part| self.loader(epoch, part),
             };
-            let place = epochs.run::<PolicyChess, _>(trainer, &mut state)?;
-            let report = PretrainReport {
-                best_epoch: state.best_epoch,
-                epochs: state.epochs,
-                steps: place.step,
-                positions_per_second: place.positions as f64 / place.seconds.max(1e-9),
-                parameters: PolicyCnn::parameters() as u64,
-            };
-            let weights = Checkpoint::load(stage.store())?.fingerprint();
-            stage.finish(&weights, serde_json::to_value(&report).unwrap_or_default())?;
-            Ok(report)
+            epochs.run::<PolicyChess, _>(trainer, state)
         })
     }
 

@@ -18,12 +18,12 @@ use nn::Checkpoint;
 use pipeline::{Stamp, Stop, Store};
 use serde::{Deserialize, Serialize};
 
-use crate::epochs::EpochReport;
+use crate::epochs::{EpochReport, TrainingReport};
 use crate::history::History;
 use crate::profile::{GateConfig, Layout, Profile};
 use crate::refine::{best_network, initial};
 use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
-use crate::supervised::{Lesson, PretrainReport, learn};
+use crate::supervised::{Lesson, learn};
 use crate::{Error, Result, evaluate, gate};
 pub use config::ResultsConfig;
 pub use page::{Section, write_page};
@@ -174,7 +174,7 @@ impl Lab<'_> {
     fn share<G: Game>(&mut self, one_in: u64, games: u64) -> Result<OfShare> {
         let mut profile = self.stages.profile.clone();
         let whole = one_in == 1 && profile.pretrain.epochs <= 1 && profile.pretrain.max_steps == 0;
-        let (report, dir): (PretrainReport, PathBuf) = if whole {
+        let (report, dir): (TrainingReport, PathBuf) = if whole {
             // That is what the run itself has trained.
             let dir = self.stages.layout.pretrain();
             let stamp = required(dir.clone(), "the pre-trained network", "pretrain")?;

@@ -7,48 +7,18 @@ use dataset::{Augment, LoaderSpec, Part, Source, Split};
 use games::Game;
 use nn::{Checkpoint, Network, Trainer};
 use pipeline::{Stage, StageSpec, Stop};
-use serde::{Deserialize, Serialize};
 
 use crate::course::{info, trainer_config};
-use crate::epochs::{EpochReport, Epochs, State};
+use crate::epochs::{Epochs, State, TrainingReport};
 use crate::profile::{Layout, Profile, content};
 use crate::stages::{Stages, fingerprint, locked_stage, required};
 use crate::{Error, Result};
-
-/// What pre-training reached.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PretrainReport {
-    /// The validation after each epoch; the first is the untrained network.
-    pub epochs: Vec<EpochReport>,
-    /// The epoch whose weights were kept.
-    pub best_epoch: u64,
-    /// Optimizer steps.
-    pub steps: u64,
-    /// Training rate, loading included.
-    pub positions_per_second: f64,
-    /// Trained numbers of the network.
-    pub parameters: u64,
-}
-
-impl std::fmt::Display for PretrainReport {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(
-            f,
-            "{} parameters, {} steps at {:.0} positions/s",
-            self.parameters, self.steps, self.positions_per_second
-        )?;
-        for e in &self.epochs {
-            writeln!(f, "  {e}{}", if e.epoch == self.best_epoch { " (kept)" } else { "" })?;
-        }
-        Ok(())
-    }
-}
 
 /// Trains a network on the corpus.
 ///
 /// # Errors
 /// No corpus, nothing in it to train on, a loss that is not finite, a disk that cannot be written, or a stop request.
-pub fn pretrain<G: Game>(profile: &Profile, layout: &Layout, stop: &Stop) -> Result<PretrainReport> {
+pub fn pretrain<G: Game>(profile: &Profile, layout: &Layout, stop: &Stop) -> Result<TrainingReport> {
     if profile.game != games::Chess::NAME {
         return Err(Error::NoTeacher(profile.game.clone()));
     }
@@ -67,16 +37,13 @@ pub(crate) struct Lesson {
 }
 
 /// Trains as `[pretrain]` says, or reads what training has reached.
-pub(crate) fn learn<G: Game>(stages: Stages<'_>, lesson: &Lesson) -> Result<PretrainReport> {
+pub(crate) fn learn<G: Game>(stages: Stages<'_>, lesson: &Lesson) -> Result<TrainingReport> {
     let corpus = required(stages.layout.corpus(), "the corpus", "corpus")?;
     let Some(stage) = locked_stage(spec::<G>(stages, lesson, &fingerprint(&corpus)), stages.layout, None)? else {
         let stamp = required(lesson.dir.clone(), "the network", "pretrain")?;
         return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("pretrain"));
     };
-    let report = Pretraining { stages, stage: &stage, lesson, corpus: fingerprint(&corpus) }.run::<G>()?;
-    let weights = Checkpoint::load(stage.store())?.fingerprint();
-    stage.finish(&weights, serde_json::to_value(&report).unwrap_or_default())?;
-    Ok(report)
+    Pretraining { stages, stage: &stage, lesson, corpus: fingerprint(&corpus) }.run::<G>()
 }
 
 fn spec<G: Game>(stages: Stages<'_>, lesson: &Lesson, corpus: &str) -> StageSpec {
@@ -102,14 +69,14 @@ struct Pretraining<'a> {
 }
 
 impl Pretraining<'_> {
-    fn run<G: Game>(&self) -> Result<PretrainReport> {
+    fn run<G: Game>(&self) -> Result<TrainingReport> {
         let (profile, config, store) = (self.stages.profile, &self.stages.profile.pretrain, self.stage.store());
         let device = nn::select_device(&profile.device)?;
         let architecture = profile.architecture(G::SHAPE);
         let settings =
             trainer_config(config.optimizer, config.weight_decay, config.clip_norm, config.value_weight, config.ema);
         let saved = Checkpoint::find(store)?;
-        let mut state = State::of(saved.as_ref());
+        let state = State::of(saved.as_ref());
         let trainer = match &saved {
             Some(checkpoint) => {
                 checkpoint.expect_architecture(&architecture)?;
@@ -129,18 +96,12 @@ impl Pretraining<'_> {
             value_weight: config.value_weight,
             checkpoint_steps: config.checkpoint_steps,
             looks: config.looks,
+            parameters: architecture.parameters() as u64,
             hint: "check pretrain.where, pretrain.holdout and corpus.games",
             info: info(profile, 0, &self.corpus),
             loader: &|epoch, part| self.loader(epoch, part),
         };
-        let place = epochs.run::<G, _>(trainer, &mut state)?;
-        Ok(PretrainReport {
-            best_epoch: state.best_epoch,
-            epochs: state.epochs,
-            steps: place.step,
-            positions_per_second: place.positions as f64 / place.seconds.max(1e-9),
-            parameters: architecture.parameters() as u64,
-        })
+        epochs.run::<G, _>(trainer, state)
     }
 
     /// The games of a part of the split.
