@@ -7,40 +7,12 @@ use games::Move;
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{Bitboard, CastlingSide, Color, EnPassantMode, Position, Role, Square, attacks};
 
+use self::rights::Rights;
 use crate::moves::Parts;
 use crate::taper::Taper;
 use crate::weights::{PHASES, PLACED};
 
-/// Castling rights that a move from or to a square leaves.
-static KEPT_RIGHTS: [u8; 64] = {
-    let mut kept = [0b1111; 64];
-    let corners: [(Square, u8); 6] = [
-        (Square::H1, WHITE_KING_SIDE),
-        (Square::A1, WHITE_QUEEN_SIDE),
-        (Square::H8, BLACK_KING_SIDE),
-        (Square::A8, BLACK_QUEEN_SIDE),
-        (Square::E1, WHITE_KING_SIDE | WHITE_QUEEN_SIDE),
-        (Square::E8, BLACK_KING_SIDE | BLACK_QUEEN_SIDE),
-    ];
-    let mut i = 0;
-    while i < corners.len() {
-        kept[corners[i].0 as usize] &= !corners[i].1;
-        i += 1;
-    }
-    kept
-};
-
-const WHITE_KING_SIDE: u8 = 1;
-const WHITE_QUEEN_SIDE: u8 = 2;
-const BLACK_KING_SIDE: u8 = 4;
-const BLACK_QUEEN_SIDE: u8 = 8;
-
-const RIGHTS: [(u8, Color, CastlingSide); 4] = [
-    (WHITE_KING_SIDE, Color::White, CastlingSide::KingSide),
-    (WHITE_QUEEN_SIDE, Color::White, CastlingSide::QueenSide),
-    (BLACK_KING_SIDE, Color::Black, CastlingSide::KingSide),
-    (BLACK_QUEEN_SIDE, Color::Black, CastlingSide::QueenSide),
-];
+mod rights;
 
 /// A position of standard chess.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,7 +21,7 @@ pub(crate) struct Board {
     colors: [Bitboard; 2],
     squares: [Option<Role>; 64],
     turn: Color,
-    rights: u8,
+    rights: Rights,
     /// Where a pawn may be taken in passing; only if a capture there is legal.
     en_passant: Option<Square>,
     halfmoves: u32,
@@ -67,7 +39,7 @@ impl From<&shakmaty::Chess> for Board {
             colors: [Bitboard::EMPTY; 2],
             squares: [None; 64],
             turn: position.turn(),
-            rights: 0,
+            rights: Rights::NONE,
             en_passant: position.ep_square(EnPassantMode::Legal),
             halfmoves: position.halfmoves(),
             key: 0,
@@ -79,12 +51,8 @@ impl From<&shakmaty::Chess> for Board {
         for (square, piece) in position.board().iter() {
             board.put(piece.color, piece.role, square);
         }
-        for (bit, color, side) in RIGHTS {
-            if position.castles().has(color, side) {
-                board.rights |= bit;
-            }
-        }
-        board.key ^= rights_key(board.rights);
+        board.rights = Rights::of(position.castles());
+        board.key ^= board.rights.key();
         if board.turn.is_white() {
             board.key ^= Zobrist64::zobrist_for_white_turn().0;
         }
@@ -93,16 +61,6 @@ impl From<&shakmaty::Chess> for Board {
         }
         board
     }
-}
-
-fn rights_key(rights: u8) -> u64 {
-    let mut key = 0;
-    for (bit, color, side) in RIGHTS {
-        if rights & bit != 0 {
-            key ^= Zobrist64::zobrist_for_castling_right(color, side).0;
-        }
-    }
-    key
 }
 
 impl Board {
@@ -199,13 +157,7 @@ impl Board {
     /// Whether the mover may still castle to a side, as far as king and rook have not moved.
     #[inline]
     pub(crate) fn may_castle(&self, side: CastlingSide) -> bool {
-        let bit = match (self.turn, side) {
-            (Color::White, CastlingSide::KingSide) => WHITE_KING_SIDE,
-            (Color::White, CastlingSide::QueenSide) => WHITE_QUEEN_SIDE,
-            (Color::Black, CastlingSide::KingSide) => BLACK_KING_SIDE,
-            (Color::Black, CastlingSide::QueenSide) => BLACK_QUEEN_SIDE,
-        };
-        self.rights & bit != 0
+        self.rights.has(self.turn, side)
     }
 
     /// Pieces of both sides that attack a square when `occupied` squares block.
@@ -320,7 +272,7 @@ impl Board {
     /// The key, counted anew from the pieces, rights and en-passant square.
     #[cfg(test)]
     pub(crate) fn key_anew(&self) -> u64 {
-        let mut key = rights_key(self.rights);
+        let mut key = self.rights.key();
         for color in [Color::White, Color::Black] {
             for square in self.by_color(color) {
                 let role = self.squares[square as usize].unwrap_or(Role::Pawn);
@@ -378,11 +330,7 @@ impl Board {
             self.put(us, Role::Rook, Square::new(goal));
         }
         self.clear_en_passant();
-        let left = self.rights & KEPT_RIGHTS[from as usize] & KEPT_RIGHTS[to as usize];
-        if left != self.rights {
-            self.key ^= rights_key(self.rights ^ left);
-            self.rights = left;
-        }
+        self.key ^= self.rights.leave(from, to);
         self.turn_over();
         self.checkers = self.attackers(self.king(!us), self.occupied()) & self.by_color(us);
         if let Some(square) = doubled.filter(|s| self.can_take_in_passing(*s)) {

@@ -202,6 +202,14 @@ impl<'a> Search<'a> {
         evaluate(board, &self.features, &mut self.memory.pawns)
     }
 
+    /// The static evaluation of a node, from the table where it is there; none in check.
+    fn evaluation(&mut self, board: &Board, check: bool, entry: Option<Entry>) -> Option<i32> {
+        if check {
+            return None;
+        }
+        Some(entry.and_then(|e| e.evaluation).unwrap_or_else(|| self.evaluate(board)))
+    }
+
     /// What the table knows of a position. A mate that the fifty-move rule forestalls here has no depth, so that it
     /// decides nothing.
     fn probe(&self, board: &Board, ply: usize) -> Option<Entry> {

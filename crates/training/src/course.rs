@@ -211,7 +211,9 @@ impl<L: Learner> Course<'_, L> {
                 ("train/positions_per_second", rate),
             ],
         )?;
-        let note = format!("policy {policy:.3}, value {value:.3}, {rate:.0} positions/s");
+        // A network without a value head has no value loss.
+        let value = if value > 0.0 { format!(", value {value:.3}") } else { String::new() };
+        let note = format!("policy {policy:.3}{value}, {rate:.0} positions/s");
         self.progress.set(self.place.step, &note);
         Ok(())
     }

@@ -54,11 +54,7 @@ impl Search<'_> {
         let table_move = if board.is_legal(table_move) { table_move } else { NONE };
 
         let check = board.is_check();
-        let evaluation = match entry.and_then(|e| e.evaluation) {
-            _ if check => None,
-            Some(known) => Some(known),
-            None => Some(self.evaluate(board)),
-        };
+        let evaluation = self.evaluation(board, check, entry);
         self.memory.frames[ply].evaluation = evaluation;
         let improving = self.is_improving(evaluation, ply);
         if let Some(evaluation) = evaluation.filter(|_| !wide && !is_mate(beta)) {

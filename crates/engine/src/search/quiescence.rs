@@ -36,11 +36,7 @@ impl Search<'_> {
             return Ok(entry.score);
         }
         let check = board.is_check();
-        let evaluation = match entry.and_then(|e| e.evaluation) {
-            _ if check => None,
-            Some(known) => Some(known),
-            None => Some(self.evaluate(board)),
-        };
+        let evaluation = self.evaluation(board, check, entry);
         // The mover need not take anything, unless it is in check.
         let stand = evaluation.map(|e| entry.map_or(e, |entry| estimate(e, &entry)));
         let mut best = stand.unwrap_or(-INFINITE);
