@@ -170,10 +170,12 @@ def main():
     args = arguments()
     args.folder.mkdir(parents=True, exist_ok=True)
     positions = kept(args.folder / "positions.json", lambda: draw(args))
+    files = json.loads((args.network / "checkpoint.json").read_text())["files"]
+    weights = files["model.safetensors"]["blake3"][:8]
     settings = ["", *args.set]
     answers = []
     for setting in settings:
-        name = "-".join([str(args.nodes), *setting.split()])
+        name = "-".join([weights, str(args.nodes), *setting.split()])
         answers.append(kept(args.folder / f"moves-{name}.json", lambda: choose(args, positions, setting)))
     scores = judged(args, positions, answers)
 
