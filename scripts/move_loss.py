@@ -12,6 +12,7 @@ usage: .venv/bin/python scripts/move_loss.py FOLDER --network data/cpu/pretrain 
 """
 
 import argparse
+import copy
 import json
 import pathlib
 import queue
@@ -26,6 +27,7 @@ import chess.pgn
 
 FIRST, LAST = 10, 100  # plies between which positions are drawn
 A_GAME = 4  # positions of one game, at most
+CHOICE = 5  # legal moves, at least
 EVEN = 300  # centipawns; what is further from even is decided whatever is played
 SCALE = 400  # centipawns of an expected score of 10 : 1
 JUDGE = shutil.which("stockfish") or "/usr/games/stockfish"
@@ -108,7 +110,7 @@ def draw(args):
                     board = game.board()
                     for move in moves[:ply]:
                         board.push(move)
-                    if board.legal_moves.count() > A_GAME:
+                    if board.legal_moves.count() >= CHOICE:
                         candidates.append(board.fen())
     rng.shuffle(candidates)
     found = {}
@@ -123,12 +125,12 @@ def draw(args):
     return [[fen, found[fen]] for fen in candidates if fen in found][: args.positions]
 
 
-def choose(args, positions, setting):
-    """The moves by FEN that the network plays with a setting."""
+def choose(args, info, positions, setting):
+    """The moves by FEN that the network, whose checkpoint.json is `info`, plays with a setting."""
     folder = args.folder / "network"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    info = json.loads((args.network / "checkpoint.json").read_text())
+    info = copy.deepcopy(info)
     for pair in setting.split():
         key, value = pair.split("=")
         if key not in info["config"]["search"]:
@@ -170,13 +172,13 @@ def main():
     args = arguments()
     args.folder.mkdir(parents=True, exist_ok=True)
     positions = kept(args.folder / "positions.json", lambda: draw(args))
-    files = json.loads((args.network / "checkpoint.json").read_text())["files"]
-    weights = files["model.safetensors"]["blake3"][:8]
+    info = json.loads((args.network / "checkpoint.json").read_text())
+    weights = info["files"]["model.safetensors"]["blake3"][:8]
     settings = ["", *args.set]
     answers = []
     for setting in settings:
         name = "-".join([weights, str(args.nodes), *setting.split()])
-        answers.append(kept(args.folder / f"moves-{name}.json", lambda: choose(args, positions, setting)))
+        answers.append(kept(args.folder / f"moves-{name}.json", lambda: choose(args, info, positions, setting)))
     scores = judged(args, positions, answers)
 
     losses = []
