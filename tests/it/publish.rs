@@ -110,6 +110,86 @@ fn the_network_before_is_kept_and_refinement_is_told() {
 }
 
 #[test]
+fn training_goes_on_from_a_network_and_the_next_one_tells_of_it() {
+    let run = trained();
+    run.ok("publish", &["--to", "net"]);
+    let first = checkpoint(&run.path("pretrain")).fingerprint();
+    let further = |data: &str, more: &[&str]| {
+        let data = format!("data={data}");
+        [&["--set", data.as_str()][..], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let make = |job: &str, set: &[String]| run.ok(job, &set.iter().map(String::as_str).collect::<Vec<_>>());
+    let loss = |folder: &str| {
+        let epochs = &run.json(&format!("{folder}/stage.json"))["summary"]["epochs"];
+        epochs.as_array().unwrap().last().unwrap()["policy_loss"].as_f64().unwrap()
+    };
+
+    // The same games at no rate to speak of: what the first run knew is still known.
+    let still = ["--set", "pretrain.init=net", "--set", "pretrain.peak_lr=1e-12", "--set", "pretrain.end_lr=1e-12"];
+    let set = further("data/still", &still);
+    for job in ["corpus", "pretrain"] {
+        make(job, &set);
+    }
+    let (before, after) = (loss("pretrain"), loss("../still/pretrain"));
+    assert!((before - after).abs() < 1e-3, "{before} became {after}");
+    let random = ["--set", "pretrain.peak_lr=1e-12", "--set", "pretrain.end_lr=1e-12"];
+    let set = further("data/random", &random);
+    for job in ["corpus", "pretrain"] {
+        make(job, &set);
+    }
+    assert!(loss("../random/pretrain") > after + 0.01, "as good from random weights");
+
+    // Other games, on from a stage's folder; and once more on from there.
+    let second = further("data/second", &["--set", "seed=2", "--set", "pretrain.init=data/run/pretrain"]);
+    let third = further("data/third", &["--set", "seed=3", "--set", "pretrain.init=data/second/pretrain"]);
+    for set in [&second, &third] {
+        for job in ["corpus", "pretrain"] {
+            make(job, set);
+        }
+        assert!(make("pretrain", set).contains("done already"));
+    }
+    let to = |set: &[String], folder: &str| [set, &["--to".to_owned(), folder.to_owned()]].concat();
+    make("publish", &to(&third, "last"));
+    let origin = checkpoint(&run.root().join("last")).info.provenance;
+    let init = &origin["init"];
+    assert_eq!(init["folder"], "data/second/pretrain");
+    assert_eq!(init["network"], checkpoint(&run.root().join("data/second/pretrain")).fingerprint());
+    assert_eq!(init["made"]["init"]["network"], first);
+    let stages = |made: &serde_json::Value| {
+        made["stages"].as_array().unwrap().iter().map(|s| s["stage"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for made in [&origin, &init["made"], &init["made"]["init"]["made"]] {
+        assert_eq!(stages(made), ["corpus", "pretrain"]);
+    }
+    let seconds = |made: &serde_json::Value| -> f64 {
+        made["stages"].as_array().unwrap().iter().map(|s| s["seconds"].as_f64().unwrap()).sum()
+    };
+    let all = seconds(&origin) + seconds(&init["made"]) + seconds(&init["made"]["init"]["made"]);
+    assert!((origin["hours"].as_f64().unwrap() - all / 3600.0).abs() < 0.01, "{origin}");
+
+    // From a published network, whose command is told; the page counts its hours too.
+    let set = further("data/fourth", &["--set", "seed=4", "--set", "pretrain.init=net"]);
+    for job in ["corpus", "pretrain"] {
+        make(job, &set);
+    }
+    make("publish", &to(&set, "fourth"));
+    let origin = checkpoint(&run.root().join("fourth")).info.provenance;
+    assert_eq!(origin["init"]["made"]["command"], "make corpus pretrain PROFILE=run");
+    let empty = ["results.simulations=[]", "results.shares=[]", "results.refined_games=0"];
+    let set = [&set[..], &empty.map(|e| ["--set".to_owned(), e.to_owned()]).concat()].concat();
+    make("results", &set);
+    let page = std::fs::read_to_string(run.root().join("docs/results.md")).unwrap();
+    assert!(page.contains(&format!("| net | 0 s |  | network {first:.8}, of `make corpus pretrain")), "{page}");
+
+    let said = run.fails("pretrain", &["--set", "data=data/still", "--set", "pretrain.init=nowhere"]);
+    assert!(said.contains("pretrain.init") && said.contains("nowhere"), "{said}");
+    let set = ["--set", "data=data/other", "--set", "net.channels=16"];
+    run.ok("corpus", &set);
+    let said = run.fails("pretrain", &[&set[..], &["--set", "pretrain.init=net"]].concat());
+    assert!(said.contains("1x8") && said.contains("1x16"), "{said}");
+}
+
+#[test]
 fn overrides_stand_in_the_command_and_have_to_be_those_of_the_run() {
     let run = RunDir::new(&small_profile());
     let set = ["--set", "pretrain.peak_lr=2e-3", "--set", "corpus.games=9"];

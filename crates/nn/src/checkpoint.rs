@@ -52,7 +52,7 @@ pub struct CheckpointInfo {
     pub metrics: Value,
     /// Where the loader was: enough to go on with the next batch.
     pub loader: Value,
-    /// How a published network was made; null elsewhere.
+    /// How a published network was made, and where training that began with another network had that one from; else null.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub provenance: Value,
 }

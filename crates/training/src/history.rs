@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use pipeline::{Stamp, Status};
+use nn::Checkpoint;
+use pipeline::{Stamp, Status, Store};
+use serde_json::Value;
 
 use crate::policy::PolicyStep;
 use crate::profile::{Layout, Profile};
@@ -19,6 +21,8 @@ pub(crate) struct History {
     pub(crate) corpus: Option<Stamp>,
     /// Of the pre-trained network, if it is done.
     pub(crate) pretrain: Option<Stamp>,
+    /// What that network's training went on from (see `origin`); null for random weights.
+    pub(crate) init: Value,
     /// Of the steps that are done, by iteration.
     pub(crate) iterations: Vec<Vec<(&'static str, Stamp)>>,
     /// Of the match that measures strength, if it was played.
@@ -35,6 +39,10 @@ impl History {
         let mut history = History::default();
         history.corpus = history.look(&layout.corpus())?;
         history.pretrain = history.look(&layout.pretrain())?;
+        if history.pretrain.as_ref().is_some_and(|stamp| stamp.inputs.contains_key("init")) {
+            let checkpoint = Checkpoint::load(&Store::open_existing(layout.pretrain())?)?;
+            history.init = checkpoint.info.provenance["init"].clone();
+        }
         for i in 1..=profile.refine.num_iterations {
             let mut steps = Vec::new();
             for step in STEPS {

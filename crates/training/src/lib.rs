@@ -15,6 +15,7 @@ mod gate;
 mod history;
 mod lab;
 mod matches;
+mod origin;
 mod policy;
 mod production;
 mod profile;

@@ -11,7 +11,7 @@ use crate::history::History;
 use crate::profile::{Layout, Profile};
 use crate::refine::{best_network, initial};
 use crate::stages::Stages;
-use crate::{Error, Result};
+use crate::{Error, Result, origin};
 
 /// Where `tabiya` and `configs/reference.toml` look for a network: for chess alone.
 const REFERENCE: &str = "data/reference";
@@ -134,37 +134,29 @@ struct Origin<'a> {
 impl Origin<'_> {
     /// For `checkpoint.json`, which has the whole profile beside it.
     fn json(&self, network: &str) -> Value {
-        let hours = |seconds: f64| (seconds / 3.6).round() / 1000.0;
-        let stages: Vec<Value> = self
-            .made
-            .iter()
-            .map(|(name, stamp)| {
-                json!({
-                    "stage": name,
-                    "seconds": stamp.seconds.round(),
-                    "hours": hours(stamp.seconds),
-                    "sittings": stamp.sittings,
-                    "machine": stamp.machine,
-                    "finished": stamp.finished,
-                })
-            })
-            .collect();
+        let stages: Vec<Value> = self.made.iter().map(|(name, stamp)| origin::stage(name, stamp)).collect();
+        let init = self.stage("pretrain").map_or(&Value::Null, |_| &self.history.init);
+        let seconds: f64 = self.made.iter().map(|(_, stamp)| stamp.seconds).sum();
         let corpus = self.stage("corpus");
         let eval = self.history.eval.as_ref();
         let measured = eval.filter(|eval| eval.inputs.get("network").is_some_and(|n| n == network));
-        json!({
+        let mut made = json!({
             "command": self.command(),
             "profile": self.name,
             "program": concat!("tabiya ", env!("CARGO_PKG_VERSION")),
             "stages": stages,
-            "hours": hours(self.made.iter().map(|(_, stamp)| stamp.seconds).sum()),
+            "hours": origin::hours(seconds + origin::seconds_of(init)),
             "teacher": corpus.map(|stamp| &stamp.settings["engine"]),
             "limit": corpus.map(|stamp| &stamp.settings["corpus"]["limit"]),
             "games": corpus.map(|stamp| &stamp.summary["games"]),
             "positions": corpus.map(|stamp| &stamp.summary["positions"]),
             "corpus": corpus.and_then(|stamp| stamp.fingerprint.as_ref()),
             "eval": measured.map(|stamp| &stamp.summary["text"]),
-        })
+        });
+        if !init.is_null() {
+            made["init"] = init.clone();
+        }
+        made
     }
 
     /// What a user types to make the network again.

@@ -173,7 +173,9 @@ impl Lab<'_> {
     /// The network that one pass over one in `one_in` of the corpus' games gives.
     fn share<G: Game>(&mut self, one_in: u64, games: u64) -> Result<OfShare> {
         let mut profile = self.stages.profile.clone();
-        let whole = one_in == 1 && profile.pretrain.epochs <= 1 && profile.pretrain.max_steps == 0;
+        // From random weights, whatever the run's own network went on from.
+        let from_random = std::mem::take(&mut profile.pretrain.init).is_empty();
+        let whole = one_in == 1 && from_random && profile.pretrain.epochs <= 1 && profile.pretrain.max_steps == 0;
         let (report, dir): (TrainingReport, PathBuf) = if whole {
             // That is what the run itself has trained.
             let dir = self.stages.layout.pretrain();

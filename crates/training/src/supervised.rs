@@ -1,7 +1,7 @@
 //! Supervised training on the corpus: the `pretrain` stage.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dataset::{Augment, LoaderSpec, Part, Source, Split};
 use games::Game;
@@ -11,13 +11,14 @@ use pipeline::{Stage, StageSpec, Stop};
 use crate::course::{info, trainer_config};
 use crate::epochs::{Epochs, State, TrainingReport};
 use crate::profile::{Layout, Profile, content};
-use crate::stages::{Stages, fingerprint, locked_stage, required};
-use crate::{Error, Result};
+use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
+use crate::{Error, Result, origin};
 
 /// Trains a network on the corpus.
 ///
 /// # Errors
-/// No corpus, nothing in it to train on, a loss that is not finite, a disk that cannot be written, or a stop request.
+/// No corpus, nothing in it to train on, no network of this architecture where `pretrain.init` names one, a loss that is
+/// not finite, a disk that cannot be written, or a stop request.
 pub fn pretrain<G: Game>(profile: &Profile, layout: &Layout, stop: &Stop) -> Result<TrainingReport> {
     if profile.game != games::Chess::NAME {
         return Err(Error::NoTeacher(profile.game.clone()));
@@ -39,14 +40,28 @@ pub(crate) struct Lesson {
 /// Trains as `[pretrain]` says, or reads what training has reached.
 pub(crate) fn learn<G: Game>(stages: Stages<'_>, lesson: &Lesson) -> Result<TrainingReport> {
     let corpus = required(stages.layout.corpus(), "the corpus", "corpus")?;
-    let Some(stage) = locked_stage(spec::<G>(stages, lesson, &fingerprint(&corpus)), stages.layout, None)? else {
+    let start = start(stages.profile)?;
+    let spec = spec::<G>(stages, lesson, &fingerprint(&corpus), start.as_ref());
+    let Some(stage) = locked_stage(spec, stages.layout, None)? else {
         let stamp = required(lesson.dir.clone(), "the network", "pretrain")?;
         return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("pretrain"));
     };
-    Pretraining { stages, stage: &stage, lesson, corpus: fingerprint(&corpus) }.run::<G>()
+    Pretraining { stages, stage: &stage, lesson, corpus: fingerprint(&corpus), start }.run::<G>()
 }
 
-fn spec<G: Game>(stages: Stages<'_>, lesson: &Lesson, corpus: &str) -> StageSpec {
+/// The network that `pretrain.init` names.
+fn start(profile: &Profile) -> Result<Option<NetworkRef>> {
+    match Path::new(&profile.pretrain.init) {
+        path if path.as_os_str().is_empty() => Ok(None),
+        path if path.is_dir() => NetworkRef::at(path).map(Some),
+        path => {
+            let what = "the network that pretrain.init names";
+            Err(Error::Missing { what, path: path.to_owned(), stage: "pretrain" })
+        }
+    }
+}
+
+fn spec<G: Game>(stages: Stages<'_>, lesson: &Lesson, corpus: &str, start: Option<&NetworkRef>) -> StageSpec {
     let profile = stages.profile;
     let mut settings = serde_json::json!({
         "game": G::NAME,
@@ -57,7 +72,8 @@ fn spec<G: Game>(stages: Stages<'_>, lesson: &Lesson, corpus: &str) -> StageSpec
     if let Some(games) = lesson.games {
         settings["games"] = games.into();
     }
-    let inputs = BTreeMap::from([("corpus".to_owned(), corpus.to_owned())]);
+    let mut inputs = BTreeMap::from([("corpus".to_owned(), corpus.to_owned())]);
+    inputs.extend(start.map(|network| ("init".to_owned(), network.fingerprint.clone())));
     stages.spec(&lesson.name, lesson.dir.clone(), settings, inputs)
 }
 
@@ -66,6 +82,8 @@ struct Pretraining<'a> {
     stage: &'a Stage,
     lesson: &'a Lesson,
     corpus: String,
+    /// What training goes on from; random weights if there is none.
+    start: Option<NetworkRef>,
 }
 
 impl Pretraining<'_> {
@@ -77,12 +95,17 @@ impl Pretraining<'_> {
             trainer_config(config.optimizer, config.weight_decay, config.clip_norm, config.value_weight, config.ema);
         let saved = Checkpoint::find(store)?;
         let state = State::of(saved.as_ref());
-        let trainer = match &saved {
-            Some(checkpoint) => {
+        let mut info = info(profile, 0, &self.corpus);
+        if let Some(start) = &self.start {
+            info.provenance = serde_json::json!({ "init": origin::of_start(start)? });
+        }
+        let trainer = match (&saved, &self.start) {
+            (Some(checkpoint), _) => {
                 checkpoint.expect_architecture(&architecture)?;
                 checkpoint.trainer(&device, settings)?
             }
-            None => Trainer::new(Network::new(&architecture, &device, profile.seed)?, settings)?,
+            (None, Some(start)) => Trainer::new(start.checkpoint(&architecture)?.best_network(&device)?, settings)?,
+            (None, None) => Trainer::new(Network::new(&architecture, &device, profile.seed)?, settings)?,
         };
         let epochs = Epochs {
             stages: self.stages,
@@ -98,7 +121,7 @@ impl Pretraining<'_> {
             looks: config.looks,
             parameters: architecture.parameters() as u64,
             hint: "check pretrain.where, pretrain.holdout and corpus.games",
-            info: info(profile, 0, &self.corpus),
+            info,
             loader: &|epoch, part| self.loader(epoch, part),
         };
         epochs.run::<G, _>(trainer, state)

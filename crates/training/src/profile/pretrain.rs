@@ -10,6 +10,9 @@ use super::is_default;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PretrainConfig {
+    /// The checkpoint folder whose network training goes on from; random weights if empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub init: String,
     /// Most passes over the corpus.
     pub epochs: u64,
     /// Positions a step.
@@ -60,6 +63,7 @@ pub struct PretrainConfig {
 impl Default for PretrainConfig {
     fn default() -> Self {
         PretrainConfig {
+            init: String::new(),
             epochs: 3,
             batch: 256,
             peak_lr: 5e-4,

@@ -12,6 +12,7 @@ use uci::Limit;
 use super::curves::Curves;
 use super::{Experiments, match_report, put_if_new};
 use crate::history::History;
+use crate::origin::seconds_of;
 use crate::profile::{Layout, Profile};
 use crate::report::{made, number};
 use crate::{Error, Result};
@@ -130,6 +131,14 @@ impl<'a> Chapter<'a> {
         self.say(machines);
         let mut rows: Vec<Vec<String>> = Vec::new();
         let mut total = self.experiments.seconds;
+        let init = &self.history.init;
+        if !init.is_null() {
+            let seconds = seconds_of(init);
+            total += seconds;
+            let command = init["made"]["command"].as_str().map(|c| format!(", of `{c}`")).unwrap_or_default();
+            let what = format!("network {:.8}{command}", init["network"].as_str().unwrap_or_default());
+            rows.push(vec![init["folder"].as_str().unwrap_or_default().to_owned(), span(seconds), String::new(), what]);
+        }
         for (name, kind, stamp) in self.history.stages() {
             total += stamp.seconds;
             let sittings = if stamp.sittings > 0 { stamp.sittings.to_string() } else { "not counted".to_owned() };
