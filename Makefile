@@ -70,9 +70,9 @@ stats: build ## tables about the corpus
 report: build ## corpus, losses and match of a profile on one page
 	@$(BIN)/report $(ARGS)
 
-# ALSO="night gpu" puts what other profiles have reached on the same page.
+# ALSO="night gpu" puts what other profiles have reached on the same page. OUT=docs/mine.md writes another one.
 results: build ## experiments, then a page with plots -> docs/results.md
-	@$(BIN)/results $(ARGS) $(foreach p,$(ALSO),--also $(p))
+	@$(BIN)/results $(ARGS) $(foreach p,$(ALSO),--also $(p)) $(if $(OUT),--out $(OUT))
 
 publish: build ## the best network, as what `make play` plays -> data/reference
 	@$(BIN)/publish $(ARGS)

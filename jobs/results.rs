@@ -16,7 +16,7 @@ struct Args {
     #[arg(long, value_name = "PROFILE")]
     also: Vec<String>,
     /// The page; the plots go to a folder of its name beside it
-    #[arg(long, value_name = "FILE", default_value = "docs/results.md")]
+    #[arg(long, value_name = "FILE", default_value = training::RESULTS_PAGE)]
     out: PathBuf,
 }
 

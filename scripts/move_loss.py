@@ -13,6 +13,7 @@ usage: .venv/bin/python scripts/move_loss.py FOLDER --network data/cpu/pretrain 
 
 import argparse
 import copy
+import hashlib
 import json
 import pathlib
 import queue
@@ -85,6 +86,16 @@ def kept(path, make):
     if not path.exists():
         keep(path, make())
     return json.loads(path.read_text())
+
+
+def check_folder(args):
+    """What is kept was drawn from these games and judged like this, or the folder is another comparison's."""
+    games = [hashlib.sha256(path.read_bytes()).hexdigest() for path in args.games]
+    wanted = {"games": games, "positions": args.positions, "judge_nodes": args.judge_nodes}
+    found = kept(args.folder / "drawn.json", lambda: wanted)
+    changed = ", ".join(f"--{key.replace('_', '-')}" for key in wanted if found.get(key) != wanted[key])
+    if changed:
+        raise SystemExit(f"{args.folder} holds a comparison with other {changed}: name another folder")
 
 
 def judge():
@@ -171,6 +182,7 @@ def judged(args, positions, answers):
 def main():
     args = arguments()
     args.folder.mkdir(parents=True, exist_ok=True)
+    check_folder(args)
     positions = kept(args.folder / "positions.json", lambda: draw(args))
     info = json.loads((args.network / "checkpoint.json").read_text())
     weights = info["files"]["model.safetensors"]["blake3"][:8]

@@ -59,6 +59,7 @@ fn the_page_shows_what_the_run_has_measured() {
     let (page, found) = (page(&run), run.json("results/results.json"));
     let corpus = run.json("corpus/stage.json");
     for text in [
+        "Written by `make results PROFILE=run OUT=page/results.md`",
         "make corpus pretrain refine eval results PROFILE=run",
         "Teacher: Tabiya Fake 1.0 Threads=1 Hash=16, nodes=50 a move. Corpus: 12 games, ",
         corpus["fingerprint"].as_str().unwrap(),

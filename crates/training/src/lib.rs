@@ -50,7 +50,7 @@ pub use profile::{
 pub use publish::{Published, publish};
 pub use refine::{RefineReport, Step, refine};
 pub use report::run_report;
-pub use results::{ResultsConfig, Section, results, write_page};
+pub use results::{RESULTS_PAGE, ResultsConfig, Section, results, write_page};
 pub use supervised::pretrain;
 pub use teacher::{CorpusReport, corpus, teacher_spec};
 

@@ -26,7 +26,7 @@ use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
 use crate::supervised::{Lesson, learn};
 use crate::{Error, Result, evaluate, gate};
 pub use config::ResultsConfig;
-pub use page::{Section, write_page};
+pub use page::{RESULTS_PAGE, Section, write_page};
 
 /// What the experiments have measured.
 const FOUND: &str = "results.json";

@@ -1,9 +1,7 @@
 //! The forward convolution (and the input gradient, which is a convolution with flipped, transposed weights).
 
 use super::geometry::{Geometry, OFF};
-#[cfg(target_arch = "x86_64")]
-use super::tile::{AVX2, AVX512};
-use super::tile::{Isa, MAX_COLUMNS, MAX_ROWS, PORTABLE, Tap, Tiles};
+use super::tile::{Isa, MAX_COLUMNS, MAX_ROWS, Tap, Tiles, with_tiles};
 use super::{Aligned, at_least, winograd};
 
 const MAX_TAPS: usize = 9;
@@ -130,13 +128,7 @@ impl Packing {
             let convolution = winograd::Convolution { isa, depth, outputs, panels, weights: data, zeros };
             return convolution.apply(geometry, boards, x, epilogue, out);
         }
-        match self.isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => self.run(&AVX512, geometry, boards, x, epilogue, out),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => self.run(&AVX2, geometry, boards, x, epilogue, out),
-            Isa::Portable => self.run(&PORTABLE, geometry, boards, x, epilogue, out),
-        }
+        with_tiles!(self.isa, |tiles| self.run(tiles, geometry, boards, x, epilogue, out));
     }
 
     fn run<const R: usize>(

@@ -64,6 +64,30 @@ pub(crate) struct Tiles<const R: usize> {
     pub(crate) outer: [Outer; 2],
 }
 
+/// `with_tiles!(isa, |tiles| body)`: the body with the loops of an instruction set.
+macro_rules! with_tiles {
+    ($isa:expr, |$tiles:ident| $body:expr) => {{
+        use $crate::kernels::tile;
+        match $isa {
+            #[cfg(target_arch = "x86_64")]
+            tile::Isa::Avx512 => {
+                let $tiles = &tile::AVX512;
+                $body
+            }
+            #[cfg(target_arch = "x86_64")]
+            tile::Isa::Avx2 => {
+                let $tiles = &tile::AVX2;
+                $body
+            }
+            tile::Isa::Portable => {
+                let $tiles = &tile::PORTABLE;
+                $body
+            }
+        }
+    }};
+}
+pub(super) use with_tiles;
+
 /// The instruction sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Isa {
@@ -102,25 +126,13 @@ impl Isa {
 
     /// Numbers in a vector.
     pub(crate) fn lanes(self) -> usize {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => AVX512.lanes,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => AVX2.lanes,
-            Isa::Portable => PORTABLE.lanes,
-        }
+        with_tiles!(self, |tiles| tiles.lanes)
     }
 }
 
 /// The weight-gradient loops of an instruction set, and the rows of their tiles.
 pub(super) fn outer_of(isa: Isa) -> (usize, [Outer; 2]) {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => (AVX512.rows(), AVX512.outer),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => (AVX2.rows(), AVX2.outer),
-        Isa::Portable => (PORTABLE.rows(), PORTABLE.outer),
-    }
+    with_tiles!(isa, |tiles| (tiles.rows(), tiles.outer))
 }
 
 impl<const R: usize> Tiles<R> {

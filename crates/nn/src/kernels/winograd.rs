@@ -18,9 +18,7 @@ mod transform;
 use super::conv::{Epilogue, Panel, Rows};
 use super::geometry::{Geometry, OFF};
 use super::scratch::with_scratch;
-#[cfg(target_arch = "x86_64")]
-use super::tile;
-use super::tile::{FEW, Isa, Tiles};
+use super::tile::{FEW, Isa, Tiles, with_tiles};
 use super::{Aligned, boards_per_group};
 pub(super) use gradient::WeightSums;
 use transform::{Finish, NOWHERE, Transforms};
@@ -95,13 +93,7 @@ impl Convolution<'_> {
         epilogue: Epilogue<'_>,
         out: &mut [f32],
     ) {
-        match self.isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => self.run(&tile::AVX512, geometry, boards, x, epilogue, out),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => self.run(&tile::AVX2, geometry, boards, x, epilogue, out),
-            Isa::Portable => self.run(&tile::PORTABLE, geometry, boards, x, epilogue, out),
-        }
+        with_tiles!(self.isa, |tiles| self.run(tiles, geometry, boards, x, epilogue, out));
     }
 
     fn run<const R: usize>(

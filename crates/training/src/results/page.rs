@@ -27,6 +27,9 @@ pub struct Section<'a> {
     pub layout: &'a Layout,
 }
 
+/// Where the page is written if nothing else is said.
+pub const RESULTS_PAGE: &str = "docs/results.md";
+
 const INTRODUCTION: &str = "\
 An Elo here is a difference to the opponent that stands beside it, at the limits that stand beside both, and no rating of
 any list. Its interval covers 95 % and comes from pairs of games over one opening with colours swapped; a pair with a game
@@ -52,8 +55,9 @@ pub fn write_page(sections: &[Section<'_>], page: &Path) -> Result<bool> {
         Some((_, [])) | None => String::new(),
         Some((_, rest)) => format!(" ALSO=\"{}\"", rest.join(" ")),
     };
+    let out = if page == Path::new(RESULTS_PAGE) { String::new() } else { format!(" OUT={}", page.display()) };
     let mut text = format!(
-        "# Results\n\nWritten by `make results PROFILE={}{also}` and not by hand: every number is read from the files of the \
+        "# Results\n\nWritten by `make results PROFILE={}{also}{out}` and not by hand: every number is read from the files of the \
          run.\n\n{INTRODUCTION}",
         names.first().unwrap_or(&"")
     );
