@@ -111,7 +111,12 @@ fn the_network_before_is_kept_and_refinement_is_told() {
 
 #[test]
 fn training_goes_on_from_a_network_and_the_next_one_tells_of_it() {
-    let run = trained();
+    // The policy decides which epoch is kept: the value learns nothing from so few games.
+    let learns = "[pretrain]\npeak_lr = 5e-3\nvalue_weight = 0.001";
+    let run = RunDir::new(&small_profile().replace("[pretrain]", learns));
+    for job in ["corpus", "pretrain"] {
+        run.ok(job, &[]);
+    }
     run.ok("publish", &["--to", "net"]);
     let first = checkpoint(&run.path("pretrain")).fingerprint();
     let further = |data: &str, more: &[&str]| {
@@ -134,7 +139,7 @@ fn training_goes_on_from_a_network_and_the_next_one_tells_of_it() {
         make(job, &again);
     }
     let ([random, learned], [known, _]) = (losses("pretrain"), losses("../again/pretrain"));
-    assert!((learned - known).abs() < 1e-6 && known < random, "{random}, {learned}, {known}");
+    assert!((learned - known).abs() < 1e-6 && known < random - 1e-3, "{random}, {learned}, {known}");
 
     // Other games, on from a stage's folder; and once more on from there.
     let second = further("data/second", &["--set", "seed=2", "--set", "pretrain.init=data/run/pretrain"]);
@@ -176,7 +181,8 @@ fn training_goes_on_from_a_network_and_the_next_one_tells_of_it() {
     let set = [&set[..], &empty.map(|e| ["--set".to_owned(), e.to_owned()]).concat()].concat();
     make("results", &set);
     let page = std::fs::read_to_string(run.root().join("docs/results.md")).unwrap();
-    assert!(page.contains(&format!("| net | 0 s |  | network {first:.8}, of `make corpus pretrain")), "{page}");
+    let row = format!(" | network {first:.8}, of `make corpus pretrain PROFILE=run` |");
+    assert!(page.lines().any(|line| line.starts_with("| net | ") && line.ends_with(&row)), "{page}");
 
     let said = run.fails("pretrain", &["--set", "data=data/again", "--set", "pretrain.init=nowhere"]);
     assert!(said.contains("pretrain.init") && said.contains("nowhere"), "{said}");
