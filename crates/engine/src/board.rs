@@ -41,7 +41,8 @@ impl From<&shakmaty::Chess> for Board {
             turn: position.turn(),
             rights: Rights::NONE,
             en_passant: position.ep_square(EnPassantMode::Legal),
-            halfmoves: position.halfmoves(),
+            // Far beyond the fifty moves it makes no difference how many there are.
+            halfmoves: position.halfmoves().min(1 << 16),
             key: 0,
             pawn_key: 0,
             placed: Taper::ZERO,

@@ -83,7 +83,15 @@ impl<W: Write> Engine<W> {
         match self.options.set(name, value) {
             Ok(Effect::Nothing) => Ok(()),
             Ok(Effect::Resize) => {
-                self.table = Table::new(self.options.hash);
+                // The old one goes first: there may be no room for both.
+                self.table = Table::new(1);
+                match Table::of(self.options.hash) {
+                    Some(table) => self.table = table,
+                    None => {
+                        let size = self.options.hash;
+                        self.remark(&format!("setoption: no memory for a table of {size} MiB, going on with 1 MiB"))?;
+                    }
+                }
                 Ok(())
             }
             Ok(Effect::Clear) => {
@@ -138,7 +146,7 @@ impl<W: Write> Engine<W> {
         self.table.grow_older();
 
         let depth = go.depth.map_or(MAX_PLY as i32, |d| d.min(MAX_PLY as u32) as i32);
-        let shared = Shared::new(self.options.threads - 1);
+        let shared = Shared::new(self.options.threads - 1, go.nodes.unwrap_or(u64::MAX));
         let task = Task::new(go, at, self.line.state().turn() == Color::White, &self.options);
         let streams = (&mut self.voice, &mut self.inbox);
         let mut watch = Watch::new(streams, &self.options, (&self.table, &shared), &self.line, task);
@@ -156,22 +164,34 @@ impl<W: Write> Engine<W> {
         }
         let Some((main, helpers)) = self.memories.split_first_mut() else { return Ok(()) };
         let found = thread::scope(|scope| {
+            let _end = EndOnDrop(&shared);
             for (index, memory) in helpers.iter_mut().enumerate() {
                 let (root, shared) = (&root, &shared);
-                scope.spawn(move || {
+                let help = move || {
                     let mut helper = Helper { shared, index };
                     Search::new(setup, memory, &mut helper).run(root, MAX_PLY as i32, 1)
-                });
+                };
+                if let Err(error) = thread::Builder::new().spawn_scoped(scope, help) {
+                    watch.note(&format!("going on with {} threads: {error}", index + 1));
+                    break;
+                }
             }
-            let found = Search::new(setup, main, &mut watch).run(&root, depth, self.options.multi_pv);
-            shared.end();
-            found
+            Search::new(setup, main, &mut watch).run(&root, depth, self.options.multi_pv)
         });
         let answer = |watch: &mut Watch<'_, W>| {
             watch.release()?;
             watch.voice.say(format_args!("{}", best_move(&self.line, &found)))
         };
         answer(&mut watch).map_err(EngineError::Output)
+    }
+}
+
+/// Ends the helping threads when the main one has found its move, and also if it panics: the scope waits for them.
+struct EndOnDrop<'a>(&'a Shared);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

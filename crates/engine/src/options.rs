@@ -94,8 +94,13 @@ impl Options {
             (POLICY, Setting::Check(on)) => self.policy = on,
             (POLICY_FILE, Setting::Text(file)) => self.policy_file = PathBuf::from(file),
             (part, Setting::Check(on)) => {
+                let before = self.features;
                 // `Ponder`, which is no part, only tells that `go ponder` may come.
                 self.features.set(part, on);
+                if self.features != before {
+                    // What the table and the history know was found with the part as it was before.
+                    return Ok(Effect::Clear);
+                }
             }
             _ => {}
         }
@@ -124,7 +129,8 @@ mod tests {
             ("Move overhead", "0", Effect::Nothing),
             ("Ponder", "true", Effect::Nothing),
             ("Clear Hash", "", Effect::Clear),
-            ("nullmove", "false", Effect::Nothing),
+            ("nullmove", "false", Effect::Clear),
+            ("NullMove", "false", Effect::Nothing),
             ("PolicyFile", "/x y/z.bin", Effect::Nothing),
         ] {
             assert_eq!(options.set(name, value), Ok(effect), "{name}");

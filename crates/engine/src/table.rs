@@ -125,10 +125,18 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table of so many MiB, at least 1.
+    /// A table of so many MiB, at least 1; `None` if there is not so much memory.
+    pub(crate) fn of(mebibytes: usize) -> Option<Self> {
+        let count = (mebibytes.max(1) << 20) / size_of::<Bucket>();
+        let mut buckets = Vec::new();
+        buckets.try_reserve_exact(count).ok()?;
+        buckets.resize_with(count, Bucket::default);
+        Some(Table { buckets: buckets.into(), age: AtomicU8::new(0) })
+    }
+
+    /// A table of so many MiB, or the smallest one.
     pub(crate) fn new(mebibytes: usize) -> Self {
-        let buckets = (mebibytes.max(1) << 20) / size_of::<Bucket>();
-        Table { buckets: (0..buckets).map(|_| Bucket::default()).collect(), age: AtomicU8::new(0) }
+        Table::of(mebibytes).unwrap_or_else(|| Table { buckets: Box::new([Bucket::default()]), age: AtomicU8::new(0) })
     }
 
     /// Forgets everything.

@@ -10,7 +10,7 @@ use games::{Chess, Game, Line, Move};
 use uci::server::{Command, Event, Go, Inbox, Voice, score_text};
 
 use crate::options::Options;
-use crate::score::{as_uci, mate_in};
+use crate::score::{MAX_PLY, as_uci, mate_in};
 use crate::search::{Aborted, Monitor, Progress, Report};
 use crate::table::{Bound, Table};
 use crate::time::{Budget, Clock, Confidence};
@@ -28,11 +28,29 @@ pub(crate) struct Shared {
     stop: AtomicBool,
     /// Nodes of each thread but the main one.
     nodes: Vec<AtomicU64>,
+    /// Nodes that no thread has been granted yet.
+    left: AtomicU64,
 }
 
 impl Shared {
-    pub(crate) fn new(helpers: usize) -> Self {
-        Shared { stop: AtomicBool::new(false), nodes: (0..helpers).map(|_| AtomicU64::new(0)).collect() }
+    /// For so many threads besides the main one, which search at most `nodes` nodes together.
+    pub(crate) fn new(helpers: usize, nodes: u64) -> Self {
+        Shared {
+            stop: AtomicBool::new(false),
+            nodes: (0..helpers).map(|_| AtomicU64::new(0)).collect(),
+            left: AtomicU64::new(nodes),
+        }
+    }
+
+    /// Nodes that a thread may search before it looks again: a part of what is left, so that no thread takes it all.
+    ///
+    /// # Errors
+    /// Nothing is left.
+    fn grant(&self) -> Result<u64, Aborted> {
+        let threads = self.nodes.len() as u64 + 1;
+        let part = |left: u64| (left / threads).clamp(1, INTERVAL);
+        let take = |left: u64| left.checked_sub(part(left));
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map(part).map_err(|_| Aborted)
     }
 
     pub(crate) fn end(&self) {
@@ -54,7 +72,7 @@ pub(crate) struct Helper<'a> {
 impl Monitor for Helper<'_> {
     fn look(&mut self, nodes: u64) -> Result<u64, Aborted> {
         self.shared.nodes[self.index].store(nodes, Ordering::Relaxed);
-        if self.shared.stop.load(Ordering::Relaxed) { Err(Aborted) } else { Ok(nodes + INTERVAL) }
+        if self.shared.stop.load(Ordering::Relaxed) { Err(Aborted) } else { Ok(nodes + self.shared.grant()?) }
     }
 
     fn tell(&mut self, _: &Report<'_>) {}
@@ -75,9 +93,11 @@ pub(crate) struct Task {
     /// Whether it was told to end.
     stopped: bool,
     budget: Option<Budget>,
-    nodes: u64,
-    mate: Option<u32>,
+    /// The score of the mate that is looked for.
+    mate: Option<i32>,
     confidence: Confidence,
+    /// The last iteration that is complete.
+    progress: Option<Progress>,
 }
 
 impl Task {
@@ -99,9 +119,25 @@ impl Task {
             infinite: go.infinite,
             stopped: false,
             budget: budget.filter(|_| !go.infinite),
-            nodes: go.nodes.unwrap_or(u64::MAX),
-            mate: go.mate,
+            mate: go.mate.map(|moves| mate_in(2 * moves.clamp(1, MAX_PLY as u32 / 2) as usize - 1)),
             confidence: Confidence::default(),
+            progress: None,
+        }
+    }
+
+    /// The opponent has made the expected move, and the clock runs from now on. What was thought before counts: where it
+    /// would have been enough for a move of this clock, the answer is given.
+    fn ponder_hit(&mut self, at: Instant) {
+        (self.pondering, self.clock_began) = (false, at);
+        let saves = self.budget.is_some_and(|budget| budget.saves);
+        self.stopped |= saves && self.has_enough(self.began.elapsed());
+    }
+
+    /// Whether the last complete iteration is good enough for a move that took so long.
+    fn has_enough(&self, elapsed: Duration) -> bool {
+        match (&self.budget, &self.progress) {
+            (Some(budget), Some(progress)) => self.confidence.has_enough(budget, elapsed, progress),
+            _ => false,
         }
     }
 
@@ -135,15 +171,20 @@ impl<'a, W: Write> Watch<'a, W> {
         Watch { voice, inbox, options, table, shared, line, task, failure: Ok(()) }
     }
 
+    /// Says something beside the search.
+    pub(crate) fn note(&mut self, text: &str) {
+        if self.failure.is_ok() {
+            self.failure = self.voice.remark(text);
+        }
+    }
+
     /// Answers a command that comes during a search. What changes something ends the search and is done after it.
     fn heed(&mut self, event: Event) -> io::Result<()> {
         match event.command {
             Command::Uci => introduce(self.voice, self.options)?,
             Command::IsReady => self.voice.say(format_args!("readyok"))?,
             Command::Stop => self.task.stopped = true,
-            Command::PonderHit if self.task.pondering => {
-                (self.task.pondering, self.task.clock_began) = (false, event.at);
-            }
+            Command::PonderHit if self.task.pondering => self.task.ponder_hit(event.at),
             Command::Wrong(why) => self.voice.remark(&why)?,
             Command::PonderHit | Command::Unknown => {}
             Command::Quit
@@ -168,6 +209,7 @@ impl<'a, W: Write> Watch<'a, W> {
         Ok(())
     }
 
+    /// Hears what was said meanwhile. Whether the search shall end.
     fn look_around(&mut self, nodes: u64) -> io::Result<bool> {
         while !self.task.stopped
             && let Some(event) = self.inbox.poll()
@@ -177,8 +219,7 @@ impl<'a, W: Write> Watch<'a, W> {
         let task = &self.task;
         let timed = task.budget.filter(|_| !task.pondering && nodes >= AT_LEAST);
         let late = timed.is_some_and(|budget| task.clock_began.elapsed() >= budget.maximum);
-        let total = nodes + self.shared.helped();
-        Ok(task.stopped || late || total >= task.nodes)
+        Ok(task.stopped || late)
     }
 
     fn report(&mut self, report: &Report<'_>) -> io::Result<()> {
@@ -211,7 +252,7 @@ impl<'a, W: Write> Watch<'a, W> {
 impl<W: Write> Monitor for Watch<'_, W> {
     fn look(&mut self, nodes: u64) -> Result<u64, Aborted> {
         match self.look_around(nodes) {
-            Ok(false) => Ok(nodes + INTERVAL.min(self.task.nodes.saturating_sub(nodes)).max(1)),
+            Ok(false) => Ok(nodes + self.shared.grant()?),
             Ok(true) => Err(Aborted),
             Err(error) => {
                 (self.failure, self.task.stopped) = (Err(error), true);
@@ -230,14 +271,11 @@ impl<W: Write> Monitor for Watch<'_, W> {
     fn goes_on(&mut self, progress: &Progress) -> bool {
         let task = &mut self.task;
         task.confidence.update(progress);
-        if task.mate.is_some_and(|n| progress.score >= mate_in(2 * n as usize - 1)) {
+        task.progress = Some(*progress);
+        if task.mate.is_some_and(|score| progress.score >= score) {
             return false;
         }
-        if task.pondering || task.infinite {
-            return true;
-        }
-        let elapsed = task.clock_began.elapsed();
-        !task.budget.is_some_and(|budget| task.confidence.has_enough(&budget, elapsed, progress))
+        task.pondering || task.infinite || !task.has_enough(task.clock_began.elapsed())
     }
 }
 

@@ -162,6 +162,58 @@ fn pondering_waits_for_the_opponent() {
     assert_eq!(client.ask("ponderhit"), "h1g2");
     client.send("ponderhit");
     assert_eq!(client.settle(), [""; 0]);
+    // What was thought on the opponent's time is not thought again: for this clock it is enough, and an only move never
+    // needs any.
+    client.send("position startpos\ngo ponder wtime 5000 btime 5000");
+    client.listen(1500);
+    let (_, time) = client.timed("ponderhit");
+    assert!(time < 150, "{time}");
+    let evasion = "rn1k1b1r/p4pp1/1ppp4/7p/PQ2n1bq/R1NBP3/1PPBK1PR/1N6 w - - 5 21";
+    client.send(&format!("position fen {evasion}\ngo ponder wtime 600000 btime 600000"));
+    client.listen(400);
+    let (only, time) = client.timed("ponderhit");
+    assert!(only == "e2f1" && time < 150, "{only}, {time}");
+}
+
+#[test]
+fn threads_share_the_nodes_that_are_allowed() {
+    let mut client = Client::new();
+    client.send("setoption name Threads value 4");
+    for nodes in [1, 3, 5000, 20_000, 100_000] {
+        assert_ne!(client.ask(&format!("ucinewgame\ngo nodes {nodes}")), "(none)");
+        if nodes < 5000 {
+            continue; // not enough for a line
+        }
+        let counted = number(client.last(), "nodes");
+        assert!(counted <= nodes, "{nodes}: {counted}");
+    }
+}
+
+#[test]
+fn numbers_at_the_ends_of_their_ranges() {
+    let mut client = Client::new();
+    for go in ["go mate 0 nodes 3000", "go mate 1073741825 nodes 3000", "go mate 4294967295 nodes 3000"] {
+        assert_ne!(client.ask(go), "(none)", "{go}");
+        assert!(number(client.last(), "depth") > 1, "{go}: a mate that is not there does not end the search");
+    }
+    let clock = "position fen 4k3/8/8/8/8/8/4P3/4K2R w K - 4294967295 1\ngo nodes 2000";
+    assert_ne!(client.ask(clock), "(none)");
+}
+
+#[test]
+fn an_option_that_changes_the_evaluation_forgets_what_was_found_with_the_other() {
+    let fen = "position fen r1bq1rk1/pp2bppp/2n2n2/3p4/3P4/2N2N2/PP2BPPP/R1BQ1RK1 w - - 0 9";
+    let mut fresh = Client::new();
+    fresh.send(fen);
+    fresh.ask("setoption name KingSafety value false\ngo depth 7");
+    let expected = fresh.last().to_owned();
+    let mut changed = Client::new();
+    changed.send(fen);
+    changed.ask("go depth 9");
+    changed.ask("setoption name KingSafety value false\ngo depth 7");
+    for key in ["cp", "nodes"] {
+        assert_eq!(number(changed.last(), key), number(&expected, key), "{key}");
+    }
 }
 
 #[test]

@@ -75,6 +75,7 @@ pub(crate) struct RootMove {
 }
 
 /// A completed iteration.
+#[derive(Clone, Copy)]
 pub(crate) struct Progress {
     pub(crate) depth: i32,
     pub(crate) best: Move,
@@ -287,7 +288,9 @@ impl Search<'_> {
                 best = score;
                 if score > alpha {
                     (alpha, best_move) = (score, m);
-                    if i > 0 || depth == 1 {
+                    // The first move is no better than it was, unless it is the better one, searched again.
+                    let again = better.as_ref().is_some_and(|better| better.m == m);
+                    if i > 0 || depth == 1 || again {
                         *better = Some(entry.clone());
                     }
                     if score >= beta {
