@@ -181,8 +181,11 @@ fn training_goes_on_from_a_network_and_the_next_one_tells_of_it() {
     let set = [&set[..], &empty.map(|e| ["--set".to_owned(), e.to_owned()]).concat()].concat();
     make("results", &set);
     let page = std::fs::read_to_string(run.root().join("docs/results.md")).unwrap();
-    let row = format!(" | network {first:.8}, of `make corpus pretrain PROFILE=run` |");
+    let which = format!("network {first:.8}, of `make corpus pretrain PROFILE=run`");
+    let row = format!(" | {which} |");
     assert!(page.lines().any(|line| line.starts_with("| net | ") && line.ends_with(&row)), "{page}");
+    let report = make("report", &set);
+    assert!(report.lines().any(|line| line.starts_with("  net (") && line.ends_with(&which)), "{report}");
 
     let said = run.fails("pretrain", &["--set", "data=data/again", "--set", "pretrain.init=nowhere"]);
     assert!(said.contains("pretrain.init") && said.contains("nowhere"), "{said}");

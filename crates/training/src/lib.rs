@@ -91,6 +91,18 @@ pub enum Error {
         /// The stage that makes it.
         stage: &'static str,
     },
+    /// A setting names a network that is not there.
+    #[error(
+        "{setting} names {}, where there is no network: train that one first, by `make corpus pretrain` of its own profile, or \
+         name another",
+        path.display()
+    )]
+    NoNetwork {
+        /// The setting.
+        setting: &'static str,
+        /// What it names.
+        path: std::path::PathBuf,
+    },
     /// A stage's output does not fit what it was made from.
     #[error("{} {what}: run `make {stage}` again", path.display())]
     Stale {

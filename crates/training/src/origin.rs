@@ -21,6 +21,15 @@ pub(crate) fn seconds_of(start: &Value) -> f64 {
     3600.0 * start["hours"].as_f64().unwrap_or(0.0)
 }
 
+/// What people are told of the network that training began with: its folder, the seconds behind it, and which one it is.
+/// `None` if training began with random weights.
+pub(crate) fn told(start: &Value) -> Option<(String, f64, String)> {
+    let folder = start["folder"].as_str()?.to_owned();
+    let command = start["made"]["command"].as_str().map(|command| format!(", of `{command}`")).unwrap_or_default();
+    let what = format!("network {:.8}{command}", start["network"].as_str().unwrap_or_default());
+    Some((folder, seconds_of(start), what))
+}
+
 /// A finished stage, for `checkpoint.json`.
 pub(crate) fn stage(name: &str, stamp: &Stamp) -> Value {
     json!({

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::history::History;
+use crate::origin;
 use crate::policy::PolicyStep;
 use crate::profile::{Layout, Profile};
 
@@ -18,6 +19,10 @@ pub fn run_report(profile: &Profile, layout: &Layout) -> Result<String> {
     let history = History::read(profile, layout)?;
     let mut text = format!("Run {} ({})\n", layout.root().display(), profile.game);
     let mut seconds = 0.0;
+    if let Some((folder, before, what)) = origin::told(&history.init) {
+        seconds += before;
+        let _ = writeln!(text, "  {folder} ({before:.0} s): {what}");
+    }
     for (name, kind, stamp) in history.stages() {
         seconds += stamp.seconds;
         let line = match kind {

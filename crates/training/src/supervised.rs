@@ -54,10 +54,7 @@ fn start(profile: &Profile) -> Result<Option<NetworkRef>> {
     match Path::new(&profile.pretrain.init) {
         path if path.as_os_str().is_empty() => Ok(None),
         path if path.is_dir() => NetworkRef::at(path).map(Some),
-        path => {
-            let what = "the network that pretrain.init names";
-            Err(Error::Missing { what, path: path.to_owned(), stage: "pretrain" })
-        }
+        path => Err(Error::NoNetwork { setting: "pretrain.init", path: path.to_owned() }),
     }
 }
 

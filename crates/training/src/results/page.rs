@@ -12,7 +12,7 @@ use uci::Limit;
 use super::curves::Curves;
 use super::{Experiments, match_report, put_if_new};
 use crate::history::History;
-use crate::origin::seconds_of;
+use crate::origin;
 use crate::profile::{Layout, Profile};
 use crate::report::{made, number};
 use crate::{Error, Result};
@@ -135,13 +135,9 @@ impl<'a> Chapter<'a> {
         self.say(machines);
         let mut rows: Vec<Vec<String>> = Vec::new();
         let mut total = self.experiments.seconds;
-        let init = &self.history.init;
-        if !init.is_null() {
-            let seconds = seconds_of(init);
+        if let Some((folder, seconds, what)) = origin::told(&self.history.init) {
             total += seconds;
-            let command = init["made"]["command"].as_str().map(|c| format!(", of `{c}`")).unwrap_or_default();
-            let what = format!("network {:.8}{command}", init["network"].as_str().unwrap_or_default());
-            rows.push(vec![init["folder"].as_str().unwrap_or_default().to_owned(), span(seconds), String::new(), what]);
+            rows.push(vec![folder, span(seconds), String::new(), what]);
         }
         for (name, kind, stamp) in self.history.stages() {
             total += stamp.seconds;
