@@ -60,6 +60,11 @@ fn the_chain_runs_without_stockfish_and_says_who_played() {
     let said = run.ok("eval", &[]);
     assert!(said.contains("eval: starts anew") && said.contains("B               Stockfish 0 UCI_Elo=1500"), "{said}");
     assert!(!said.contains("no rating"), "{said}");
+
+    // And so is one of the same name that plays otherwise.
+    stand_in(folder.path(), "stockfish", "--name 'Stockfish 0' --seed 9");
+    assert!(run.ok("eval", &[]).contains("eval: starts anew"));
+    assert!(run.ok("eval", &[]).contains("done already"));
 }
 
 #[test]

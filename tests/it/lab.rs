@@ -228,6 +228,26 @@ fn an_engine_that_was_built_anew_is_another_player() {
 }
 
 #[test]
+fn what_an_engine_is_told_to_load_belongs_to_the_match() {
+    let run = RunDir::new("");
+    let script = run.root().join("engine.sh");
+    // Arguments say nothing to it.
+    std::fs::write(&script, format!("#!/bin/sh\nexec '{}'\n", fake_engine().display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let weights = run.root().join("weights.bin");
+    std::fs::write(&weights, "one").unwrap();
+    let player = "engine = \"./engine.sh\"\nlimit = { nodes = 20 }\n";
+    run.write_profile(&format!(
+        "[first]\n{player}args = [\"--load\", \"./weights.bin\"]\n[second]\n{player}[match]\ngames = 2\nmax_plies = 20\n"
+    ));
+    let said = run.ok("match", &[]);
+    assert!(said.contains(" ./weights.bin="), "{said}");
+    assert!(run.ok("match", &[]).contains("done already"));
+    std::fs::write(&weights, "two").unwrap();
+    assert!(run.ok("match", &[]).contains("starts anew"));
+}
+
+#[test]
 fn descriptions_that_cannot_be_followed_name_file_and_key() {
     let run = RunDir::new(&strong_and_weak("games = 2"));
     for (setting, named) in [

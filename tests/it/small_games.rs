@@ -48,3 +48,24 @@ fn connect_4_is_learned() {
     // Two standard errors of a score over 100 games are at most 0.1.
     assert!(after - before > 0.1, "{before} before, {after} after: {text}");
 }
+
+/// `eval.movetime_ms` ends searches that have not made their simulations; the match says so, and the stamp of one without it is
+/// what it was before there was such a limit.
+#[test]
+fn a_match_can_be_limited_in_time() {
+    let run = RunDir::new(&config("connect4"));
+    let mut set = ["refine.num_iterations=0", "eval.opponent=random", "eval.games=2", "eval.simulations=20"]
+        .iter()
+        .flat_map(|setting| ["--set", setting])
+        .collect::<Vec<_>>();
+    run.ok("eval", &set);
+    assert!(run.json("eval/stage.json")["settings"]["eval"].get("movetime_ms").is_none());
+    // Without proofs a tree of finished games is searched on and on, without a question to the network.
+    set.extend(["--set", "eval.simulations=8000000", "--set", "eval.movetime_ms=30", "--set", "search.solve=false"]);
+    run.ok("eval", &set);
+    let report = report(&run);
+    let name = report["player_a"].as_str().unwrap();
+    assert!(name.ends_with("simulations=8000000 movetime=30ms"), "{name}");
+    let [mean, longest] = ["mean_ms", "longest_ms"].map(|key| report["thinking"][0][key].as_f64().unwrap());
+    assert!(mean >= 25.0 && longest < 1000.0, "{mean} ms a move, {longest} the longest");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use arena::{MatchSpec, OpeningSource};
 use games::{Chess, Game, Rng};
@@ -12,8 +13,8 @@ use crate::engines::stand_in_note;
 use crate::matches::{Contender, play};
 use crate::profile::{EngineConfig, EvalConfig, Layout, Profile, content};
 use crate::refine::{best_network, untrained};
-use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
-use crate::teacher::engine_spec;
+use crate::stages::{NetworkRef, Stages, file_hash, fingerprint, locked_stage, required};
+use crate::teacher::{book_hash, engine_spec};
 use crate::{Error, Result};
 
 /// What a match measured.
@@ -57,20 +58,28 @@ pub(crate) fn run<G: Game>(
     dir: PathBuf,
     generation: u32,
 ) -> Result<EvalReport> {
-    let (profile, config) = (stages.profile, &stages.profile.eval);
+    let profile = stages.profile;
     let opponent = Opponent::find::<G>(stages)?;
-    let spec = stage_spec::<G>(stages, network, &opponent, name, dir.clone());
+    let spec = stage_spec::<G>(stages, network, &opponent, name, dir.clone())?;
     let Some(stage) = locked_stage(spec, stages.layout, None)? else {
         let stamp = required(dir, "the match", "eval")?;
         return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("eval"));
     };
-    let ours = Contender::network::<G>(profile, network, &network.name(), config.simulations)?;
+    let ours = contender_of::<G>(profile, network)?;
     let mut spec = match_spec::<G>(stages, generation);
     let theirs = opponent.contender::<G>(stages, &mut spec.notes)?;
     let report = play::<G>(&spec, &ours, &theirs, stage.dir(), stages.stop)?;
     let report = EvalReport { score: report.score.unwrap_or(0.0), text: report.to_string() };
     finish(&stage, &report)?;
     Ok(report)
+}
+
+/// A network with the simulations and the time of the evaluation.
+fn contender_of<G: Game>(profile: &Profile, network: &NetworkRef) -> Result<Contender> {
+    let config = &profile.eval;
+    let contender = Contender::network::<G>(profile, network, &network.name(), config.simulations)?;
+    let movetime = (config.movetime_ms > 0).then(|| Duration::from_millis(config.movetime_ms));
+    Ok(contender.within(movetime))
 }
 
 fn finish(stage: &Stage, report: &EvalReport) -> Result<()> {
@@ -85,26 +94,38 @@ fn stage_spec<G: Game>(
     opponent: &Opponent,
     name: &str,
     dir: PathBuf,
-) -> StageSpec {
+) -> Result<StageSpec> {
     let profile = stages.profile;
-    let settings = serde_json::json!({
+    let mut settings = serde_json::json!({
         "game": G::NAME,
         "seed": profile.seed,
         "eval": content(&profile.eval, &["games", "concurrency", "network"]),
         "search": profile.search,
         // What `auto` stands for: with Stockfish installed later, this is another match.
         "engine": match opponent {
-            Opponent::Engine(found) => Some(EngineConfig { path: found.name.clone(), ..profile.engine.clone() }),
+            Opponent::Engine(found) => {
+                let engine = EngineConfig { path: found.name.clone(), ..profile.engine.clone() };
+                Some(content(&engine, &["options", "answer_seconds"]))
+            }
             _ => None,
         },
     });
-    let mut inputs = BTreeMap::from([("network".to_owned(), network.fingerprint.clone())]);
-    if let Opponent::Network(other) = opponent {
-        inputs.insert("opponent".to_owned(), other.fingerprint.clone());
+    if profile.eval.movetime_ms > 0 {
+        // The time that a search has is worth as much as what it runs on.
+        settings["device"] = format!("{:?}", nn::select_device(&profile.device)?.location()).into();
     }
+    if !profile.eval.book.is_empty() {
+        settings["book"] = book_hash(&profile.eval.book)?;
+    }
+    let mut inputs = BTreeMap::from([("network".to_owned(), network.fingerprint.clone())]);
+    match opponent {
+        Opponent::Network(other) => inputs.insert("opponent".to_owned(), other.fingerprint.clone()),
+        Opponent::Engine(found) => inputs.insert("opponent".to_owned(), file_hash(&found.path)?),
+        Opponent::Reference | Opponent::Random => None,
+    };
     let mut spec = stages.spec(name, dir, settings, inputs);
     spec.growable.insert("games".to_owned(), u64::from(profile.eval.games));
-    spec
+    Ok(spec)
 }
 
 fn match_spec<G: Game>(stages: Stages<'_>, generation: u32) -> MatchSpec {
@@ -161,9 +182,7 @@ impl Opponent {
         Ok(match self {
             Opponent::Reference => Contender::Reference,
             Opponent::Random => Contender::Random,
-            Opponent::Network(network) => {
-                Contender::network::<G>(profile, network, &network.name(), config.simulations)?
-            }
+            Opponent::Network(network) => contender_of::<G>(profile, network)?,
             Opponent::Engine(found) => {
                 let mut spec = engine_spec(&profile.engine, stages.stop)?;
                 let engine = Engine::start(&spec)?;

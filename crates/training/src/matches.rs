@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use arena::{MatchReport, MatchSpec, play_match};
 use games::{Chess, Game};
@@ -22,8 +23,8 @@ const CACHE: usize = 1 << 16;
 
 /// A player that can be made once for each game slot.
 pub(crate) enum Contender {
-    /// A network with search.
-    Network { model: Model, name: String, config: SearchConfig },
+    /// A network with search, and the longest time that it takes for a move, if there is one.
+    Network { model: Model, name: String, config: SearchConfig, movetime: Option<Duration> },
     /// The raw policy.
     Policy { model: Model, name: String },
     /// A UCI engine.
@@ -44,7 +45,9 @@ impl Contender {
         name: &str,
         simulations: u32,
     ) -> Result<Self> {
-        Ok(Contender::of_model(network.model::<G>(&profile.device)?, name, profile.search_with(simulations)))
+        // A match is played without what makes self-play diverse or cheap.
+        let config = SearchConfig { noise_weight: 0.0, playout_cap: None, ..profile.search_with(simulations) };
+        Ok(Contender::of_model(network.model::<G>(&profile.device)?, name, config))
     }
 
     /// As [`Contender::network`], of weights that are loaded.
@@ -52,15 +55,27 @@ impl Contender {
         let name = name.to_owned();
         match config.simulations {
             0 => Contender::Policy { model, name },
-            _ => Contender::Network { model, name, config },
+            _ => Contender::Network { model, name, config, movetime: None },
         }
+    }
+
+    /// The same player with a longest time a move, if it is a network that searches.
+    pub(crate) fn within(mut self, longest: Option<Duration>) -> Self {
+        if let Contender::Network { movetime, .. } = &mut self {
+            *movetime = longest;
+        }
+        self
     }
 
     fn player<G: Game>(&self, slot: usize) -> std::result::Result<Box<dyn Player<G>>, PlayerError> {
         Ok(match self {
-            Contender::Network { model, name, config } => {
+            Contender::Network { model, name, config, movetime } => {
                 let evaluator = NetworkEvaluator::new(model, config.leaves as usize, CACHE);
-                Box::new(NetworkPlayer::new(name, *config, Box::new(evaluator))?)
+                let player = NetworkPlayer::new(name, *config, Box::new(evaluator))?;
+                Box::new(match movetime {
+                    Some(movetime) => player.with_movetime(*movetime),
+                    None => player,
+                })
             }
             Contender::Policy { model, name } => {
                 Box::new(PolicyPlayer::new(name, Box::new(NetworkEvaluator::new(model, 1, 0))))

@@ -15,6 +15,8 @@ mod relabel;
 mod selfplay;
 mod train;
 
+use std::time::Duration;
+
 use dataset::TargetSpec;
 use games::Game;
 use nn::{Architecture, NetConfig};
@@ -204,6 +206,14 @@ impl Profile {
                 return refuse(key, fraction.to_string(), "expected a fraction below 1");
             }
         }
+        if Duration::try_from_secs_f64(self.engine.answer_seconds).is_err() {
+            return refuse("engine.answer_seconds", self.engine.answer_seconds.to_string(), "expected seconds");
+        }
+        for (key, games) in [("gate.games", self.gate.games), ("eval.games", self.eval.games)] {
+            if games == 0 || !games.is_multiple_of(2) {
+                return refuse(key, games.to_string(), "expected an even number: two games an opening");
+            }
+        }
         self.results.check()?;
         if self.selfplay.simulations == 0 || self.gate.simulations == 0 {
             return refuse("simulations", "0".to_owned(), "self-play and gate search at least one simulation");
@@ -230,7 +240,7 @@ impl Profile {
         }
     }
 
-    /// The search with a stage's own number of simulations and no noise.
+    /// The search with a stage's own number of simulations.
     pub fn search_with(&self, simulations: u32) -> SearchConfig {
         SearchConfig { simulations, ..self.search }
     }

@@ -156,6 +156,7 @@ impl Lab<'_> {
         let (config, eval) = (&self.stages.profile.results, &mut profile.eval);
         eval.games = config.games;
         eval.simulations = simulations;
+        eval.movetime_ms = 0; // by simulations, and nothing else
         eval.elo = config.elo.unwrap_or(eval.elo);
         eval.limit = config.limit.unwrap_or(eval.limit);
         if G::NAME == Chess::NAME {

@@ -119,3 +119,11 @@ impl NetworkRef {
         format!("tabiya {}", &self.fingerprint[..self.fingerprint.len().min(8)])
     }
 }
+
+/// The content of a file, as it stands in stamps: an engine's executable, a network in one piece.
+pub(crate) fn file_hash(path: &Path) -> Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    let read = std::fs::File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
+    read.map_err(|source| Error::File { path: path.to_owned(), source })?;
+    Ok(hasher.finalize().to_hex()[..16].to_owned())
+}

@@ -20,6 +20,8 @@ pub struct EnginePlayer {
     /// What the clocks showed last.
     clocks: Option<Clocks>,
     name: String,
+    /// Whether the engine has lost the running game by its own fault.
+    at_fault: bool,
 }
 
 impl EnginePlayer {
@@ -41,7 +43,7 @@ impl EnginePlayer {
     pub fn labelled(spec: EngineSpec, limit: Option<Limit>, label: &str) -> Result<Self, EngineError> {
         let mut engine = Supervised::new(spec);
         let name = format!("{} {label}", engine.engine()?.name());
-        Ok(EnginePlayer { engine, limit, clocks: None, name })
+        Ok(EnginePlayer { engine, limit, clocks: None, name, at_fault: false })
     }
 
     /// Runs `step` on the engine, which is started again as long as that may help. A fault of the engine itself is
@@ -60,6 +62,7 @@ impl EnginePlayer {
             let reason = chain(&error);
             self.engine.failed(error)?;
             if let Some(termination) = termination {
+                self.at_fault = true;
                 return Err(PlayerError::Forfeit { name: self.name.clone(), termination, reason });
             }
         }
@@ -83,8 +86,12 @@ impl Player<Chess> for EnginePlayer {
         self.name.clone()
     }
 
-    /// Tells the engine of a new game. The seed is not used: engines have no option for it.
+    /// Tells the engine of a new game. The seed is not used: engines have no option for it. Failures are counted by game,
+    /// since an engine that dies late in each of them plays many moves in between.
     fn new_game(&mut self, _game_seed: u64) -> Result<(), PlayerError> {
+        if !std::mem::take(&mut self.at_fault) {
+            self.engine.succeeded();
+        }
         self.with_engine(false, Engine::new_game)
     }
 
@@ -97,7 +104,6 @@ impl Player<Chess> for EnginePlayer {
         let unlimited = Budget::Move(Limit::MoveTime(Duration::ZERO));
         let budget = self.limit.map(Budget::from).or(self.clocks.map(Budget::from)).unwrap_or(unlimited);
         let answer = self.with_engine(true, |engine| engine.play(line, budget))?;
-        self.engine.succeeded();
         Ok(Choice { score: answer.score, ..Choice::plain(answer.m) })
     }
 }
@@ -189,6 +195,28 @@ mod tests {
         let errors: Vec<PlayerError> = (0..5).map(|_| player.choose(&line).unwrap_err()).collect();
         assert!(matches!(errors[4], PlayerError::Engine(_)), "{:?}", errors[4]);
         assert!(errors[4].termination().is_none());
+    }
+
+    #[test]
+    fn an_engine_that_dies_late_in_every_game_ends_the_match_too() {
+        let dir = tempfile::tempdir().unwrap();
+        // It plays a move a game.
+        let go = "if [ -e moved ]; then rm moved; exit 1; fi; : > moved; echo 'bestmove e2e4'";
+        let mut spec = toy(dir.path(), go);
+        spec.folder = Some(dir.path().to_owned());
+        let mut player = EnginePlayer::new(spec, Limit::Nodes(1)).unwrap();
+        let line = Line::new(Chess::start());
+        let mut forfeits = 0;
+        let last = loop {
+            player.new_game(0).unwrap();
+            player.choose(&line).unwrap();
+            match player.choose(&line).unwrap_err() {
+                PlayerError::Forfeit { .. } => forfeits += 1,
+                other => break other,
+            }
+            assert!(forfeits < 10, "it goes on for ever");
+        };
+        assert_eq!(forfeits, 4, "{last}");
     }
 
     #[test]

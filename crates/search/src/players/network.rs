@@ -1,10 +1,11 @@
 //! The player that searches.
 
 use std::slice;
+use std::time::{Duration, Instant};
 
 use games::{Game, Line, Move, Rng};
 
-use crate::{Choice, Evaluator, Player, PlayerError, Search, SearchConfig, SearchError, drive};
+use crate::{Choice, Driver, Evaluator, Player, PlayerError, Search, SearchConfig, SearchError};
 
 /// How freely a player chooses in the opening, so that games from one position differ.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,6 +25,7 @@ pub struct NetworkPlayer<G: Game> {
     config: SearchConfig,
     evaluator: Box<dyn Evaluator>,
     temperature: Option<Temperature>,
+    movetime: Option<Duration>,
     seed: u64,
     /// The tree of the running game, and the line that its root stands at: start position and moves.
     search: Option<Search<G>>,
@@ -47,6 +49,7 @@ impl<G: Game> NetworkPlayer<G> {
             config,
             evaluator,
             temperature: None,
+            movetime: None,
             seed: 0,
             search: None,
             start: String::new(),
@@ -59,6 +62,26 @@ impl<G: Game> NetworkPlayer<G> {
     pub fn with_temperature(mut self, temperature: Temperature) -> Self {
         self.temperature = Some(temperature);
         self
+    }
+
+    /// Ends a search after this time, though not before the root has been evaluated; the simulations stay the most that
+    /// it makes. Games are then no longer the same from one run to the next.
+    #[must_use]
+    pub fn with_movetime(mut self, movetime: Duration) -> Self {
+        self.movetime = Some(movetime);
+        self
+    }
+
+    /// Searches the root of the line until the simulations are done or the time that began at `began` is over.
+    fn think(&mut self, began: Instant) -> Result<(), SearchError> {
+        let Some(search) = &mut self.search else { return Ok(()) };
+        let mut driver = Driver::new();
+        while driver.round(slice::from_mut(search), &mut *self.evaluator)? > 0 {
+            if self.movetime.is_some_and(|movetime| began.elapsed() >= movetime) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Brings the search to where `line` stands: by the moves made since the last choice, or from nothing.
@@ -90,7 +113,11 @@ impl<G: Game> NetworkPlayer<G> {
 
 impl<G: Game> Player<G> for NetworkPlayer<G> {
     fn name(&self) -> String {
-        format!("{} simulations={}", self.label, self.config.simulations)
+        let name = format!("{} simulations={}", self.label, self.config.simulations);
+        match self.movetime {
+            Some(movetime) => format!("{name} movetime={}ms", movetime.as_millis()),
+            None => name,
+        }
     }
 
     fn new_game(&mut self, game_seed: u64) -> Result<(), PlayerError> {
@@ -100,14 +127,15 @@ impl<G: Game> Player<G> for NetworkPlayer<G> {
     }
 
     fn choose(&mut self, line: &Line<G>) -> Result<Choice, PlayerError> {
+        let began = Instant::now();
         self.follow(line)?;
-        let Some(search) = &mut self.search else {
-            return Err(SearchError::NoMoves { fen: line.state().fen() }.into());
-        };
-        if let Err(error) = drive(slice::from_mut(search), &mut *self.evaluator) {
+        if let Err(error) = self.think(began) {
             self.search = None; // its answers are lost
             return Err(error.into());
         }
+        let Some(search) = &mut self.search else {
+            return Err(SearchError::NoMoves { fen: line.state().fen() }.into());
+        };
         let report = search.root_report()?;
         let temperature = self.temperature.filter(|t| (line.moves().len() as u32) < t.plies).map_or(0.0, |t| t.value);
         let m = search.choose(temperature)?;
@@ -120,11 +148,13 @@ impl<G: Game> Player<G> for NetworkPlayer<G> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use games::{Chess, Game, Line, Outcome, Score, TicTacToe};
 
     use super::{NetworkPlayer, Temperature};
     use crate::testing::HashEvaluator;
-    use crate::{Player, RandomPlayer, SearchConfig, UniformEvaluator};
+    use crate::{Evaluator, Player, RandomPlayer, Request, SearchConfig, SearchError, UniformEvaluator};
 
     fn config(simulations: u32) -> SearchConfig {
         SearchConfig { simulations, ..SearchConfig::default() }
@@ -151,6 +181,40 @@ mod tests {
         let game = play(&mut free, 1, 12);
         assert_eq!(game, play(&mut free, 1, 12), "the same seed, the same game");
         assert_ne!(game, play(&mut free, 2, 12));
+    }
+
+    /// Answers like another after a while.
+    struct Slow(Duration);
+
+    impl Evaluator for Slow {
+        fn evaluate(&mut self, requests: &mut [Request]) -> Result<(), SearchError> {
+            std::thread::sleep(self.0);
+            HashEvaluator.evaluate(requests)
+        }
+    }
+
+    #[test]
+    fn time_ends_a_search_and_the_tree_goes_on_with_the_next_move() {
+        let slow = Box::new(Slow(Duration::from_millis(1)));
+        let mut player = NetworkPlayer::<Chess>::new("toy", config(1_000_000), slow).unwrap();
+        player = player.with_movetime(Duration::from_millis(50));
+        assert_eq!(player.name(), "toy simulations=1000000 movetime=50ms");
+        let mut line = Line::new(Chess::start());
+        for _ in 0..3 {
+            let choice = player.choose(&line).unwrap();
+            let visits: u32 = choice.visits.unwrap().iter().map(|(_, n)| n).sum();
+            assert!((1..=200).contains(&visits), "{visits} visits of at least 1 ms each");
+            line.play(choice.m);
+        }
+        // With no time at all there is still a move.
+        let mut hasty = NetworkPlayer::<Chess>::new("toy", config(100), Box::new(HashEvaluator)).unwrap();
+        hasty = hasty.with_movetime(Duration::ZERO);
+        assert!(line.state().legal_moves().contains(&hasty.choose(&line).unwrap().m));
+        // A search that is done before is the one without a limit.
+        let mut free = NetworkPlayer::<Chess>::new("toy", config(30), Box::new(HashEvaluator)).unwrap();
+        let mut ample = NetworkPlayer::<Chess>::new("toy", config(30), Box::new(HashEvaluator)).unwrap();
+        ample = ample.with_movetime(Duration::from_secs(60));
+        assert_eq!(free.choose(&line).unwrap(), ample.choose(&line).unwrap());
     }
 
     #[test]

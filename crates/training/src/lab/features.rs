@@ -79,15 +79,20 @@ fn rows(config: &FeaturesConfig, options: &OptionTable) -> Result<Vec<FeatureRow
     let mut rows = config.row.clone();
     let listed = |name: &str| config.row.iter().any(|row| row.option.eq_ignore_ascii_case(name));
     let on = options.iter().filter(|o| o.kind == OptionKind::Check { default: true } && !listed(&o.name));
-    if config.features.every_check {
-        rows.extend(on.map(|option| FeatureRow {
+    for option in on.filter(|_| config.features.every_check) {
+        let row = FeatureRow {
             name: option.name.clone(),
             option: option.name.clone(),
             value: Setting::Check(false),
             with: Default::default(),
             limit: None,
             games: None,
-        }));
+        };
+        if let Some(other) = rows.iter().find(|other| other.folder() == row.folder()) {
+            let why = format!("the option {} gets a row of its own name: call this one something else", row.name);
+            return refuse(format!("row \"{}\"", other.name), why);
+        }
+        rows.push(row);
     }
     Ok(rows)
 }

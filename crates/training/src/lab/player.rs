@@ -12,7 +12,7 @@ use uci::{Engine, EngineSpec, FoundEngine, Limit, OptionKind, OptionTable};
 use super::config::{MatchRules, PlayerConfig, refuse};
 use crate::engines::stand_in_note;
 use crate::matches::Contender;
-use crate::stages::NetworkRef;
+use crate::stages::{NetworkRef, file_hash};
 use crate::{Error, Result};
 
 /// What every engine of a match gets where it has such an option and the file does not say otherwise.
@@ -69,7 +69,21 @@ impl Known {
             let engine = Engine::start(&spec)?;
             (engine.name().to_owned(), engine.option_table().clone())
         };
-        let (options, mut label) = options(side, config, &id, &table)?;
+        let (options, shown) = options(side, config, &id, &table)?;
+        let mut fingerprint = format!("{id} {}", file_hash(&path)?);
+        let mut label = Vec::new();
+        for (text, full) in config.args.iter().zip(&spec.args) {
+            if let Some(content) = content_behind(full)? {
+                label.push(format!("{text}={content:.8}"));
+                fingerprint.push_str(&format!(" {content}"));
+            }
+        }
+        for (_, value) in &options {
+            if let Some(content) = content_behind(value)? {
+                fingerprint.push_str(&format!(" {content}"));
+            }
+        }
+        label.extend(shown);
         spec.options = options;
         let (limit, clock) = config.pace(rules);
         match (limit, clock) {
@@ -82,7 +96,7 @@ impl Known {
         }
         Ok(Known {
             kind: Kind::Engine { spec, limit, label: label.join(" ") },
-            fingerprint: format!("{id} {}", file_hash(&path)?),
+            fingerprint,
             clock,
             note: stands_in.then(|| stand_in_note(&id)),
         })
@@ -169,15 +183,20 @@ fn here(text: &str) -> Result<String> {
     if text.contains('/') && path.exists() { Ok(full_path(path)?.display().to_string()) } else { Ok(text.to_owned()) }
 }
 
-fn full_path(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|source| Error::File { path: path.to_owned(), source })
+/// What lies at the full path that an argument or option was found to be: a file's content or a network's weights. What other
+/// folders hold is not looked at.
+fn content_behind(text: &str) -> Result<Option<String>> {
+    let path = Path::new(text);
+    Ok(match path {
+        path if !path.is_absolute() => None,
+        path if path.is_file() => Some(file_hash(path)?),
+        path if path.is_dir() => NetworkRef::at(path).ok().map(|network| network.fingerprint),
+        _ => None,
+    })
 }
 
-fn file_hash(path: &Path) -> Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    let read = std::fs::File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
-    read.map_err(|source| Error::File { path: path.to_owned(), source })?;
-    Ok(hasher.finalize().to_hex()[..16].to_owned())
+fn full_path(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

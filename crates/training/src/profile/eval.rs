@@ -16,6 +16,9 @@ pub struct EvalConfig {
     pub games: u32,
     /// Simulations of our network a move; 0 plays the raw policy.
     pub simulations: u32,
+    /// Longest time of a network's search a move, in milliseconds; 0 for no limit but `simulations`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub movetime_ms: u64,
     /// The engine's `UCI_Elo`; 0 for full strength.
     pub elo: u32,
     /// The engine's limit a move.
@@ -30,6 +33,11 @@ pub struct EvalConfig {
     pub concurrency: usize,
 }
 
+/// A limit that is not set is not written, so that matches played before there was one keep their stamps.
+fn is_zero(limit: &u64) -> bool {
+    *limit == 0
+}
+
 impl Default for EvalConfig {
     fn default() -> Self {
         EvalConfig {
@@ -37,6 +45,7 @@ impl Default for EvalConfig {
             network: String::new(),
             games: 100,
             simulations: 400,
+            movetime_ms: 0,
             elo: 1500,
             limit: Limit::MoveTime(std::time::Duration::from_millis(500)),
             book: String::new(),

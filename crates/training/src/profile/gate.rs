@@ -12,7 +12,7 @@ pub struct GateConfig {
     pub threshold: f64,
     /// Simulations a move.
     pub simulations: u32,
-    /// Random plies of the openings in games without an opening table; chess uses its table.
+    /// Random plies that the openings are made of.
     pub random_plies: u32,
     /// Games still going on at this ply end without a result.
     pub max_plies: u32,
