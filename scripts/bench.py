@@ -67,7 +67,7 @@ class Log:
         self.path.write_text("".join(json.dumps(r) + "\n" for r in self.results.values()))
 
     def add(self, section, key, text, **more):
-        now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M}"
+        now = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M}"
         result = {"section": section, "key": key, "program": self.program, "time": now, **more, "text": text}
         self.results[key] = result
         with open(self.path, "a") as file:
