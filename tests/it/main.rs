@@ -8,6 +8,7 @@ mod chain;
 mod chess_cases;
 mod kills;
 mod lab;
+mod networks;
 mod policy;
 mod publish;
 mod real_engine;

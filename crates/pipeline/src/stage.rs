@@ -298,12 +298,14 @@ fn examine(spec: &StageSpec, dir: &Path) -> Result<Found, StageError> {
     Ok(Found::Same(plan, Box::new(stamp)))
 }
 
-/// Whether a folder is missing or holds nothing but hidden files (such as a desktop's own) and unfinished ones.
+/// Whether a folder is missing or holds nothing but hidden files (such as a desktop's own) and unfinished ones. A hidden folder
+/// is not nothing: finished games may wait in one.
 fn is_blank(dir: &Path) -> bool {
     match fs::read_dir(dir) {
         Ok(entries) => entries.flatten().all(|entry| {
             let name = entry.file_name();
-            name.to_str().is_some_and(|name| name.starts_with('.') || files::is_temporary(name))
+            let hidden = || !entry.file_type().is_ok_and(|kind| kind.is_dir());
+            name.to_str().is_some_and(|name| (name.starts_with('.') && hidden()) || files::is_temporary(name))
         }),
         Err(e) => e.kind() == io::ErrorKind::NotFound,
     }

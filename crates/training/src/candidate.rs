@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::Result;
 use crate::course::{Course, Ended, Place, info, metrics_from, trainer_config};
-use crate::profile::content;
-use crate::stages::{NetworkRef, Stages, fingerprint, finished};
+use crate::profile::{PretrainConfig, content};
+use crate::stages::{NetworkRef, Stages, fingerprint, required};
 use crate::window::Window;
 
 /// What is to be trained, on what, from where.
@@ -25,20 +25,29 @@ pub(crate) struct Candidate<'a> {
 impl<'a> Candidate<'a> {
     pub(crate) fn new(stages: Stages<'a>, iteration: u32, window: Window, start: NetworkRef) -> Result<Self> {
         let wanted = stages.profile.train.teacher_share > 0.0;
-        let corpus = if wanted { finished(&stages.layout.corpus())?.map(|s| fingerprint(&s)) } else { None };
+        let dir = stages.layout.corpus();
+        // Where there is no corpus, nothing of a batch comes from one; but one that is being extended is waited for.
+        let corpus = match pipeline::read_stamp(&dir)? {
+            Some(_) if wanted => Some(fingerprint(&required(dir, "the whole corpus", "corpus")?)),
+            _ => None,
+        };
         Ok(Candidate { stages, iteration, window, start, corpus })
     }
 
     /// The stamp of the step.
     pub(crate) fn spec<G: Game>(&self) -> StageSpec {
         let profile = self.stages.profile;
-        let settings = json!({
+        let mut settings = json!({
             "game": G::NAME,
             "seed": profile.seed,
             "iteration": self.iteration,
             "net": profile.net,
             "train": content(&profile.train, &["checkpoint_steps"]),
         });
+        // Not written at its default, so that candidates trained before it was looked at keep their stamps.
+        if profile.pretrain.score_scale != PretrainConfig::default().score_scale {
+            settings["score_scale"] = profile.pretrain.score_scale.into();
+        }
         let mut inputs = self.window.inputs.clone();
         inputs.insert("start".to_owned(), self.start.fingerprint.clone());
         inputs.extend(self.corpus.clone().map(|c| ("corpus".to_owned(), c)));

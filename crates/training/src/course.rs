@@ -174,7 +174,11 @@ impl<L: Learner> Course<'_, L> {
             if place.step.is_multiple_of(METRICS_STEPS) {
                 self.log(lr, report.grad_norm)?;
             }
-            self.look::<G>()?;
+            // A stop in the middle of a look shall not cost the steps before it.
+            if let Err(error) = self.look::<G>() {
+                self.save(Best::Keep, state)?;
+                return Err(error);
+            }
             if self.place.step.is_multiple_of(self.checkpoint_steps.max(1)) || saved.elapsed() > CHECKPOINT_EVERY {
                 self.save(Best::Keep, state)?;
                 saved = Instant::now();

@@ -103,6 +103,24 @@ pub enum Error {
         /// What it names.
         path: std::path::PathBuf,
     },
+    /// A network is asked for while it is being trained.
+    #[error("{}: `{stage}` has begun there and is not finished: go on with it first", path.display())]
+    Unfinished {
+        /// The folder.
+        path: std::path::PathBuf,
+        /// The stage that writes it.
+        stage: String,
+    },
+    /// A folder holds other weights than its stage has finished with.
+    #[error(
+        "{}: the network there is not the one that its stage has made; it was damaged or replaced: move the folder away and run \
+         the stage again",
+        path.display()
+    )]
+    OtherNetwork {
+        /// The folder.
+        path: std::path::PathBuf,
+    },
     /// A stage's output does not fit what it was made from.
     #[error("{} {what}: run `make {stage}` again", path.display())]
     Stale {

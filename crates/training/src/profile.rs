@@ -172,6 +172,10 @@ impl Profile {
                 return refuse(soft, format!("{wanted:?}"), reason);
             }
         }
+        let (low, high) = self.selfplay.random_plies.range();
+        if low > high {
+            return refuse("selfplay.random_plies", format!("[{low}, {high}]"), "expected [least, most]");
+        }
         let shards = [&self.corpus, &self.policy.games].map(|games| games.games_per_shard);
         if shards.contains(&0) || self.selfplay.games_per_shard == 0 {
             return refuse("games_per_shard", "0".to_owned(), "a shard holds at least one game");

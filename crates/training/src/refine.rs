@@ -274,11 +274,12 @@ pub(crate) fn best_network<G: Game>(stages: Stages<'_>) -> Result<NetworkRef> {
     for i in 1.. {
         let (train, gate) = (stages.layout.iteration(i, "train"), stages.layout.iteration(i, "gate"));
         let (Some(trained), Some(verdict)) = (finished(&train)?, finished(&gate)?) else { break };
+        let candidate = NetworkRef { dir: train, fingerprint: fingerprint(&trained) };
         // A gate over other networks belongs to an earlier run of the loop.
-        if verdict.inputs.get("best") != Some(&place.best.fingerprint) {
+        let judged = [("best", &place.best), ("candidate", &candidate)];
+        if judged.iter().any(|(role, network)| verdict.inputs.get(*role) != Some(&network.fingerprint)) {
             break;
         }
-        let candidate = NetworkRef { dir: train, fingerprint: fingerprint(&trained) };
         place.advance(&verdict, &candidate, stages.profile.gate.on_reject);
     }
     Ok(place.best)

@@ -9,10 +9,13 @@ use games::{Color, Game, GameResult, Line, Move, Outcome, Rng, Termination};
 use pipeline::{Progress, Stage, StageSpec};
 use search::{Driver, Evaluator, NetworkEvaluator, Search, SearchConfig, Service, ServiceConfig};
 
-use crate::Result;
 use crate::production::Production;
-use crate::profile::{SelfplayConfig, content};
+use crate::profile::{SelfplayConfig, SettingError, content};
 use crate::stages::{NetworkRef, Stages};
+use crate::{Error, Result};
+
+/// Random openings in a row that may end their game before self-play is given up.
+const OPENING_TRIES: usize = 1000;
 
 /// What self-play reports; the alarms of refinement look at it.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -179,12 +182,17 @@ impl Shared<'_> {
         let parts = [self.stages.profile.seed, Rng::part("selfplay"), u64::from(self.iteration), id];
         let mut rng = Rng::from_parts(&parts);
         let (low, high) = self.config.random_plies.range();
-        let line = loop {
+        let opening = |_| {
             let mut line = Line::new(G::start());
             let plies = rng.between(low as usize, high as usize);
-            if line.play_random(plies, &mut rng) {
-                break line;
-            }
+            line.play_random(plies, &mut rng).then_some(line)
+        };
+        let Some(line) = (0..OPENING_TRIES).find_map(opening) else {
+            return Err(Error::Setting(SettingError {
+                key: "selfplay.random_plies",
+                value: format!("[{low}, {high}]"),
+                reason: "expected fewer: a game of random moves is over by then",
+            }));
         };
         let opening_plies = line.moves().len();
         let search = Search::new(self.search, line.state().clone(), Rng::from_parts(&[rng.next_u64()]));

@@ -90,26 +90,38 @@ pub(crate) struct NetworkRef {
 }
 
 impl NetworkRef {
-    /// A checkpoint that lies anywhere.
+    /// A checkpoint that lies anywhere. Until a stage's first epoch is over, its best network has learned nothing.
     pub(crate) fn at(dir: &Path) -> Result<Self> {
+        if let Some(stamp) = pipeline::read_stamp(dir)?.filter(|stamp| stamp.status == Status::Running) {
+            return Err(Error::Unfinished { path: dir.to_owned(), stage: stamp.stage });
+        }
         let fingerprint = Checkpoint::load(&Store::open_existing(dir)?)?.fingerprint();
         Ok(NetworkRef { dir: dir.to_owned(), fingerprint })
     }
 
     /// The checkpoint, if it has the architecture that the profile asks for.
     pub(crate) fn checkpoint(&self, expected: &Architecture) -> Result<Checkpoint> {
+        let checkpoint = self.load()?;
+        checkpoint.expect_architecture(expected)?;
+        Ok(checkpoint)
+    }
+
+    /// The checkpoint, if it is still the one that is meant.
+    fn load(&self) -> Result<Checkpoint> {
         let checkpoint = Checkpoint::load(&Store::open_existing(&self.dir)?)?;
         if let Some(why) = &checkpoint.recovered {
             pipeline::say!("warning: {}: {why}", self.dir.display());
         }
-        checkpoint.expect_architecture(expected)?;
+        if checkpoint.fingerprint() != self.fingerprint {
+            return Err(Error::OtherNetwork { path: self.dir.clone() });
+        }
         Ok(checkpoint)
     }
 
     /// The network to play with, on a device as a profile names it.
     pub(crate) fn model<G: Game>(&self, device: &str) -> Result<Model> {
         let device = nn::select_device(device)?;
-        let checkpoint = Checkpoint::load(&Store::open_existing(&self.dir)?)?;
+        let checkpoint = self.load()?;
         checkpoint.expect_game(G::SHAPE)?;
         Ok(Model::from_network(&checkpoint.best_network(&device)?)?)
     }
