@@ -29,7 +29,8 @@ setup: ## install what is missing (engine, Python packages in .venv) and check t
 build: ## compile the executables
 	@cargo build $(CARGO_FLAGS) -p tabiya -p engine --bins
 
-demo: setup ## the whole chain on configs/quick.toml, from a fresh clone
+demo: ## the whole chain on configs/quick.toml, from a fresh clone
+	@PYTHON=optional sh scripts/setup.sh
 	@$(MAKE) --no-print-directory PROFILE=quick corpus pretrain refine eval report
 
 test: setup ## every test

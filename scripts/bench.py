@@ -97,7 +97,7 @@ class Bench:
             return
         print(f"bench: {key}", flush=True)
         start = time.perf_counter()
-        confine = cores and (lambda: os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores]))
+        confine = cores and hasattr(os, "sched_setaffinity") and (lambda: os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores]))
         result = subprocess.run([str(c) for c in command], capture_output=True, text=True, preexec_fn=confine or None)
         if result.returncode in (130, 143):
             raise SystemExit(result.returncode)

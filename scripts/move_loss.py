@@ -30,6 +30,8 @@ FIRST, LAST = 10, 100  # plies between which positions are drawn
 A_GAME = 4  # positions of one game, at most
 CHOICE = 5  # legal moves, at least
 EVEN = 300  # centipawns; what is further from even is decided whatever is played
+# What the engine takes from a checkpoint's [search], with least and most; the rest is for self-play and matches.
+SEARCH = {"c_puct": (0, 100), "fpu_reduction": (0, 2), "policy_temperature": (0.1, 10)}
 SCALE = 400  # centipawns of an expected score of 10 : 1
 JUDGE = shutil.which("stockfish") or "/usr/games/stockfish"
 
@@ -144,9 +146,12 @@ def choose(args, info, positions, setting):
     info = copy.deepcopy(info)
     for pair in setting.split():
         key, value = pair.split("=")
-        if key not in info["config"]["search"]:
-            raise SystemExit(f"--set {pair}: [search] has no {key}, but {', '.join(info['config']['search'])}")
-        info["config"]["search"][key] = json.loads(value)
+        if key not in SEARCH:
+            raise SystemExit(f"--set {pair}: the engine takes {', '.join(SEARCH)} and nothing else of [search]")
+        least, most = SEARCH[key]
+        if not least <= float(value) <= most:
+            raise SystemExit(f"--set {pair}: expected {least} to {most}")
+        info["config"]["search"][key] = float(value)
     for name in info["files"]:
         shutil.copy(args.network / name, folder)
     (folder / "checkpoint.json").write_text(json.dumps(info))
@@ -186,10 +191,13 @@ def main():
     positions = kept(args.folder / "positions.json", lambda: draw(args))
     info = json.loads((args.network / "checkpoint.json").read_text())
     weights = info["files"]["model.safetensors"]["blake3"][:8]
+    # Another engine or other constants in the checkpoint are another player.
+    own = {key: info["config"]["search"].get(key) for key in SEARCH}
+    player = hashlib.sha256(args.engine.read_bytes() + json.dumps(own).encode()).hexdigest()[:8]
     settings = ["", *args.set]
     answers = []
     for setting in settings:
-        name = "-".join([weights, str(args.nodes), *setting.split()])
+        name = "-".join([weights, player, str(args.nodes), *setting.split()])
         answers.append(kept(args.folder / f"moves-{name}.json", lambda: choose(args, info, positions, setting)))
     scores = judged(args, positions, answers)
 

@@ -28,7 +28,7 @@ command -v cc >/dev/null || install "a C compiler" build-essential ""
 
 # Stockfish, where it can be had: it teaches and is measured against. It is looked for where the executables look.
 find_stockfish() { (PATH="${TABIYA_ENGINES-$PATH}"; command -v stockfish) || true; }
-[ -n "$(find_stockfish)" ] || (install Stockfish stockfish stockfish) || true
+[ -n "$(find_stockfish)" ] || [ -n "${TABIYA_ENGINES+set}" ] || (install Stockfish stockfish stockfish) || true
 engine=$(find_stockfish)
 if [ -n "$engine" ]; then
     # It must answer, and take the strength of the milestone match.
@@ -46,13 +46,17 @@ else
 fi
 
 # Python is used by the recipes' tests and by the benchmarks' peers, never by a stage.
-python=$(command -v python3 || true)
-[ -n "$python" ] || { install Python python3 python3; python=$(command -v python3); }
-if ! cmp -s scripts/requirements.txt .venv/installed.txt; then
-    if ! "$python" -c 'import ensurepip' 2>/dev/null; then install "Python's venv module" python3-venv ""; fi
+python_packages() {
+    if cmp -s scripts/requirements.txt .venv/installed.txt; then return 0; fi
+    command -v python3 >/dev/null || install Python python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || install "Python's venv module" python3-venv ""
     say "Python packages into .venv"
-    "$python" -m venv .venv
-    .venv/bin/pip install --quiet --disable-pip-version-check -r scripts/requirements.txt
-    cp scripts/requirements.txt .venv/installed.txt
+    python3 -m venv .venv &&
+        .venv/bin/pip install --quiet --disable-pip-version-check -r scripts/requirements.txt &&
+        cp scripts/requirements.txt .venv/installed.txt
+}
+if ! (python_packages); then
+    [ "${PYTHON-}" = optional ] || fail "there are no Python packages, which tests, recipes and benchmarks need"
+    say "going on without Python packages: the stages need none, but tests, recipes and benchmarks do"
 fi
 say "ready: $ready"

@@ -96,7 +96,7 @@ impl Packed {
         let mut hash = 0x243F_6A88_85A3_08D3_u64;
         let scalars = u64::from(self.scalars[0].to_bits()) << 32 | u64::from(self.scalars[1].to_bits());
         for word in self.bits.iter().copied().chain([scalars]) {
-            let wide = u128::from(hash ^ word) * 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835_u128;
+            let wide = u128::from(hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
             hash = (wide >> 64) as u64 ^ wide as u64 ^ hash.rotate_left(23);
         }
         hash ^ hash >> 29

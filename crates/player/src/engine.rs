@@ -59,8 +59,11 @@ impl<W: Write> Engine<W> {
             match command {
                 Command::Uci => self.introduce()?,
                 Command::IsReady => {
-                    self.load()?;
-                    self.say(format_args!("readyok"))?;
+                    match self.load() {
+                        // It has been said; a program that asks may yet set NetworkFile.
+                        Ok(()) | Err(PlayError::Network(_)) => self.say(format_args!("readyok"))?,
+                        Err(error) => return Err(error),
+                    }
                 }
                 Command::NewGame => self.tree = None,
                 Command::SetOption { name, value } => self.set(&name, &value)?,

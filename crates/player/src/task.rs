@@ -30,8 +30,10 @@ pub(crate) struct Task {
     /// Whether it was told to end.
     pub(crate) stopped: bool,
     budget: Option<Budget>,
-    /// Visits that the root's moves have together in the end.
+    /// Visits that the root's moves have together in the end...
     visits: u32,
+    /// ...and while it is the opponent's turn.
+    pondered: u32,
     depth: Option<usize>,
     multi_pv: usize,
     /// Positions that the tree may have.
@@ -63,6 +65,8 @@ impl Task {
             stopped: false,
             budget: budget.filter(|_| !go.infinite),
             visits: limits.into_iter().flatten().fold(MAX_VISITS, u32::min),
+            // The limits of `go` are for our own time; the option is the strength of every move.
+            pondered: options.simulations.unwrap_or(MAX_VISITS).min(MAX_VISITS),
             depth: go.depth.map(|d| d as usize),
             multi_pv: options.multi_pv,
             room: options.tree_positions(),
@@ -102,7 +106,7 @@ impl Task {
 
     /// The limit of visits that holds now.
     fn limit(&self) -> u32 {
-        if self.pondering { MAX_VISITS } else { self.visits }
+        if self.pondering { self.pondered } else { self.visits }
     }
 
     /// Visits a second since `go`, once it can be said.

@@ -482,10 +482,15 @@ fn without_a_network_there_is_advice() {
     client.expect("uciok");
     client.send("isready");
     assert!(client.expect("info string error").contains("make corpus pretrain"));
+    client.expect("readyok");
+    client.send("go nodes 3");
+    assert!(client.expect("info string error").contains("make corpus pretrain"));
     let (_, end) = client.close();
-    assert!(matches!(end, Err(PlayError::Network(_))));
-    // The option comes in time.
+    assert!(matches!(end, Err(PlayError::Network(_))), "there is nothing to play with");
+    // The option comes in time, even after a program has asked whether the engine is ready.
     let (mut client, network) = (Client::with(None), network());
+    client.send("isready");
+    client.expect("readyok");
     client.send(&format!("setoption name NetworkFile value {}\nisready", network.path().display()));
     client.expect("readyok");
     client.ask("go nodes 3");

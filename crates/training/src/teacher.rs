@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use dataset::{Dataset, GameRecord, Meta, OnBad, Visits};
 use games::{Chess, Color, Game, GameResult, Line, Move, Outcome, Rng, Termination};
 use pipeline::Stop;
-use uci::{EngineError, EngineSpec, FoundEngine, Supervised};
+use uci::{Deadlines, EngineError, EngineSpec, FoundEngine, Supervised};
 
 use crate::engines::{Crew, Teacher};
 use crate::production::Production;
@@ -79,7 +79,7 @@ pub(crate) fn engine_spec(config: &EngineConfig, stop: &Stop) -> Result<EngineSp
     let mut spec = EngineSpec::new(path);
     spec.args.clone_from(&config.args);
     spec.options = vec![("Threads".to_owned(), "1".to_owned()), ("Hash".to_owned(), config.hash_mb.to_string())];
-    spec.deadlines.answer = Duration::from_secs_f64(config.answer_seconds);
+    spec.deadlines = Deadlines::of_answer(Duration::from_secs_f64(config.answer_seconds));
     spec.interrupt = Some(stop.flag());
     Ok(spec)
 }

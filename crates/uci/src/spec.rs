@@ -20,6 +20,14 @@ pub struct Deadlines {
     pub margin: Duration,
 }
 
+impl Deadlines {
+    /// Deadlines for an engine that takes so long for an answer; it may take as long to load what its options name.
+    pub fn of_answer(answer: Duration) -> Self {
+        let usual = Deadlines::default();
+        Deadlines { ready: usual.ready.max(answer), answer, ..usual }
+    }
+}
+
 impl Default for Deadlines {
     fn default() -> Self {
         Deadlines {

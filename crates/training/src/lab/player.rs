@@ -7,7 +7,7 @@ use arena::TimeControl;
 use games::Chess;
 use pipeline::Stop;
 use search::SearchConfig;
-use uci::{Engine, EngineSpec, FoundEngine, Limit, OptionKind, OptionTable};
+use uci::{Deadlines, Engine, EngineSpec, FoundEngine, Limit, OptionKind, OptionTable};
 
 use super::config::{MatchRules, PlayerConfig, refuse};
 use crate::engines::stand_in_note;
@@ -63,7 +63,7 @@ impl Known {
         let path = full_path(&path)?;
         let mut spec = EngineSpec::new(&path).interrupt(stop.flag());
         spec.args = config.args.iter().map(|arg| here(arg)).collect::<Result<_>>()?;
-        spec.deadlines.answer = Duration::from_secs_f64(rules.answer_seconds);
+        spec.deadlines = Deadlines::of_answer(Duration::from_secs_f64(rules.answer_seconds));
         spec.deadlines.margin = Duration::from_millis(rules.margin_ms);
         let (id, table) = {
             let engine = Engine::start(&spec)?;
