@@ -304,8 +304,8 @@ fn is_blank(dir: &Path) -> bool {
     match fs::read_dir(dir) {
         Ok(entries) => entries.flatten().all(|entry| {
             let name = entry.file_name();
-            let hidden = || !entry.file_type().is_ok_and(|kind| kind.is_dir());
-            name.to_str().is_some_and(|name| (name.starts_with('.') && hidden()) || files::is_temporary(name))
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            name.to_str().is_some_and(|name| (name.starts_with('.') && !is_folder) || files::is_temporary(name))
         }),
         Err(e) => e.kind() == io::ErrorKind::NotFound,
     }

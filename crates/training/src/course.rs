@@ -176,7 +176,9 @@ impl<L: Learner> Course<'_, L> {
             }
             // A stop in the middle of a look shall not cost the steps before it.
             if let Err(error) = self.look::<G>() {
-                self.save(Best::Keep, state)?;
+                if self.stages.stop.check().is_err() {
+                    self.save(Best::Keep, state)?;
+                }
                 return Err(error);
             }
             if self.place.step.is_multiple_of(self.checkpoint_steps.max(1)) || saved.elapsed() > CHECKPOINT_EVERY {

@@ -157,6 +157,13 @@ fn strays_and_broken_stamps_are_moved_aside_and_blank_folders_are_not() {
     fs::remove_file(f.dir().join(STAMP_FILE)).unwrap();
     assert_eq!(f.plan(f.spec()), Plan::Fresh);
     assert_eq!(f.aside().len(), 2);
+
+    // Somebody has removed `*`, and with it the stamp; the journal of unfinished shards is of nobody knows which settings.
+    fs::remove_dir_all(f.dir()).unwrap();
+    fs::create_dir_all(f.dir().join(".journal")).unwrap();
+    fs::write(f.dir().join(".journal/shard-00000.journal"), b"").unwrap();
+    assert_eq!(f.plan(f.spec()), Plan::Fresh);
+    assert!(f.aside().len() == 3 && !f.dir().join(".journal").exists());
 }
 
 #[test]
