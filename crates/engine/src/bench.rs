@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use games::{Chess, Game, GameError, Line};
 
+use crate::board::Board;
 use crate::features::Features;
+use crate::policy::Policy;
 use crate::search::{Aborted, Memory, Monitor, Progress, Report, Root, Search, Setup};
 use crate::table::Table;
 
@@ -77,13 +79,14 @@ impl Monitor for Undisturbed {
     }
 }
 
-/// Searches every position to a depth on one thread, each as the first of a game.
+/// Searches every position to a depth on one thread, each as the first of a game; with a policy, which makes the nodes
+/// others, and floating-point numbers a part of the behaviour.
 ///
 /// # Errors
 /// None: the positions are legal.
-pub fn bench(depth: u32) -> Result<BenchReport, GameError> {
+pub fn bench(depth: u32, policy: Option<&Policy>) -> Result<BenchReport, GameError> {
     let (table, mut memory, began) = (Table::new(HASH), Memory::new(), Instant::now());
-    let setup = Setup { features: Features::default(), table: &table, policy: None };
+    let setup = Setup { features: Features::default(), table: &table, policy };
     let mut nodes = 0;
     for fen in POSITIONS {
         table.clear();
@@ -95,6 +98,23 @@ pub fn bench(depth: u32) -> Result<BenchReport, GameError> {
     Ok(BenchReport { nodes, time: began.elapsed() })
 }
 
+/// The time that a policy takes for one of these positions, all its legal moves included.
+///
+/// # Errors
+/// None: the positions are legal.
+pub fn bench_policy(policy: &Policy) -> Result<Duration, GameError> {
+    const ROUNDS: u32 = 300;
+    let boards = POSITIONS.iter().map(|fen| Ok(Board::from(Chess::from_fen(fen)?.position())));
+    let boards = boards.collect::<Result<Vec<Board>, GameError>>()?;
+    let (began, mut sum) = (Instant::now(), 0.0);
+    for board in boards.iter().cycle().take(boards.len() * ROUNDS as usize) {
+        let thought = policy.consider_board(board);
+        board.legal_moves(|m| sum += policy.logit_of(&thought, m));
+    }
+    std::hint::black_box(sum);
+    Ok(began.elapsed() / (ROUNDS * POSITIONS.len() as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{BENCH_DEPTH, bench};
@@ -104,8 +124,8 @@ mod tests {
 
     #[test]
     fn the_node_count_is_the_checksum_of_behaviour() {
-        let first = bench(BENCH_DEPTH).unwrap();
+        let first = bench(BENCH_DEPTH, None).unwrap();
         assert_eq!(first.nodes, NODES);
-        assert_eq!(bench(BENCH_DEPTH).unwrap().nodes, NODES, "and again in one process");
+        assert_eq!(bench(BENCH_DEPTH, None).unwrap().nodes, NODES, "and again in one process");
     }
 }

@@ -28,7 +28,8 @@ pub fn serve(input: impl BufRead + Send + 'static, output: impl Write) -> Result
     let table = Table::new(options.hash);
     let line = Line::new(Chess::start());
     let memories = vec![Memory::new()];
-    Engine { voice: Voice::new(output), inbox, options, table, memories, policy: None, line }.run()
+    Engine { voice: Voice::new(output), inbox, options, table, memories, policy: None, line, position: Given::Nothing }
+        .run()
 }
 
 /// The state between two commands.
@@ -43,6 +44,18 @@ struct Engine<W> {
     policy: Option<(PathBuf, Option<Policy>)>,
     /// The game so far, and the position to search.
     line: Line<Chess>,
+    position: Given,
+}
+
+/// What `position` has said so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    /// It did not come: the start position is meant.
+    Nothing,
+    /// It came, and none was legal: there is no position, and the start position is not it.
+    Wrong,
+    /// A legal one.
+    Legal,
 }
 
 impl<W: Write> Engine<W> {
@@ -58,9 +71,19 @@ impl<W: Write> Engine<W> {
                 Command::NewGame => self.forget(),
                 Command::SetOption { name, value } => self.set(&name, &value)?,
                 Command::Position { fen, moves } => match read_game(fen.as_deref(), &moves) {
-                    Ok(line) => self.line = line,
-                    Err(why) => self.remark(&format!("position: {why}; the position before it stays"))?,
+                    Ok(line) => (self.line, self.position) = (line, Given::Legal),
+                    Err(why) if self.position == Given::Legal => {
+                        self.remark(&format!("position: {why}; the position before it stays"))?;
+                    }
+                    Err(why) => {
+                        self.position = Given::Wrong;
+                        self.remark(&format!("position: {why}; there is none before it"))?;
+                    }
                 },
+                Command::Go(_) if self.position == Given::Wrong => {
+                    self.remark("go: there is no position, the one that came is not legal")?;
+                    self.voice.say(format_args!("bestmove (none)")).map_err(EngineError::Output)?;
+                }
                 Command::Go(go) => self.think(&go, at)?,
                 Command::Wrong(why) => self.remark(&why)?,
                 Command::Quit => return Ok(()),

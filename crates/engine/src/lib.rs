@@ -34,7 +34,7 @@ mod weights;
 #[cfg(test)]
 mod testing;
 
-pub use bench::{BENCH_DEPTH, BenchReport, bench};
+pub use bench::{BENCH_DEPTH, BenchReport, bench, bench_policy};
 pub use engine::serve;
 pub use error::EngineError;
 pub use perft::perft;

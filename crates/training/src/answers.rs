@@ -26,12 +26,16 @@ pub struct AnswersReport {
     pub positions: u64,
     /// Fraction of these in which the move played is the teacher's.
     pub agreement: f64,
+    /// The teacher and its limit; empty where an earlier version has asked.
+    #[serde(default)]
+    pub teacher: String,
 }
 
 impl std::fmt::Display for AnswersReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let AnswersReport { games, positions, agreement } = self;
-        write!(f, "{games} games, {positions} positions; {:.1} % of the moves are the teacher's", 100.0 * agreement)
+        let AnswersReport { games, positions, agreement, teacher } = self;
+        write!(f, "{games} games, {positions} positions; {:.1} % of the moves are the teacher's", 100.0 * agreement)?;
+        if teacher.is_empty() { Ok(()) } else { write!(f, " ({teacher})") }
     }
 }
 
@@ -119,7 +123,8 @@ impl Questions<'_> {
                 agreed += asked.iter().filter(|best| best.is_none()).count() as u64;
             }
         }
-        Ok(AnswersReport { games: data.games(), positions, agreement: agreed as f64 / positions.max(1) as f64 })
+        let agreement = agreed as f64 / positions.max(1) as f64;
+        Ok(AnswersReport { games: data.games(), positions, agreement, teacher: self.teacher.at(self.limit) })
     }
 }
 

@@ -76,7 +76,12 @@ pub(crate) fn made(kind: &str, s: &Value) -> String {
             s["positions"],
             number(&s["simulations_per_second"])
         ),
-        "relabel" => format!("{} positions, {:.1} % teacher's moves", s["positions"], 100.0 * number(&s["agreement"])),
+        "relabel" => format!(
+            "{} positions, {:.1} % teacher's moves{}",
+            s["positions"],
+            100.0 * number(&s["agreement"]),
+            s["teacher"].as_str().map(|teacher| format!(" ({teacher})")).unwrap_or_default()
+        ),
         "train" => format!(
             "{} steps, policy loss {:.3}, value loss {:.3}",
             s["steps"],

@@ -1,16 +1,20 @@
 //! The alpha-beta engine.
 
 use std::io::{BufReader, ErrorKind, Write, stdin, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use engine::{BENCH_DEPTH, EngineError, bench, perft, serve};
+use engine::policy::Policy;
+use engine::{BENCH_DEPTH, EngineError, bench, bench_policy, perft, serve};
 
 const USAGE: &str = "\
 tabiya-ab: a chess engine that speaks UCI on standard input and output
 
     tabiya-ab                    add this program to a chess program as an engine
-    tabiya-ab bench [DEPTH]      nodes of a fixed search (the checksum of its behaviour) and nodes a second
+    tabiya-ab bench [DEPTH] [POLICY_FILE]
+                                 nodes of a fixed search (the checksum of its behaviour) and nodes a second; with a
+                                 policy, the nodes with it and the time that it takes
     tabiya-ab perft DEPTH [FEN]  leaves of the tree of legal moves
 ";
 
@@ -44,11 +48,19 @@ fn run(args: &[String]) -> Result<(), BoxError> {
     let mut out = stdout();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => serve(BufReader::new(stdin()), out)?,
-        ["bench", ref depth @ ..] if depth.len() < 2 => {
-            let depth = depth.first().map_or(Ok(BENCH_DEPTH), |text| number(text))?;
-            let report = bench(depth)?;
+        ["bench", ref rest @ ..] if rest.len() < 3 => {
+            let (depth, file) = match *rest {
+                [] => (BENCH_DEPTH, None),
+                [only] => number(only).map_or((BENCH_DEPTH, Some(only)), |depth| (depth, None)),
+                [depth, file, ..] => (number(depth)?, Some(file)),
+            };
+            let policy = file.map(|file| Policy::load(Path::new(file))).transpose()?;
+            let report = bench(depth, policy.as_ref())?;
             let speed = report.nodes as f64 / report.time.as_secs_f64();
             writeln!(out, "{} nodes, {speed:.0} nodes/s", report.nodes)?;
+            if let Some(policy) = &policy {
+                writeln!(out, "policy: {:.1} us a position", 1e6 * bench_policy(policy)?.as_secs_f64())?;
+            }
         }
         ["perft", depth, ref fen @ ..] => {
             let fen = if fen.is_empty() { START.to_owned() } else { fen.join(" ") };

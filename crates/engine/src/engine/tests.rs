@@ -380,17 +380,34 @@ fn a_movetime_is_used_whole_and_clocks_are_kept() {
         let (_, time) = client.timed(&format!("go movetime {movetime}"));
         assert!((movetime - 30..movetime + 200).contains(&time), "{movetime}: {time}");
     }
-    // U19: a clock that is empty or hangs below zero still gets a legal move at once.
-    for go in ["go wtime 0 btime 0", "go wtime -300 btime 5", "go wtime 20 btime 20", "go movetime 0", "go movetime -5"]
-    {
-        let (best, time) = client.timed(go);
-        assert!(best != "(none)" && time < 300, "{go}: {time}");
-    }
     let (_, clock) = client.timed("go wtime 3000 btime 1 winc 0 binc 0");
     assert!(clock < 1200, "{clock}");
     client.send(&format!("position fen {ONE_MOVE}"));
     let (_, only) = client.timed("go wtime 600000 btime 600000");
     assert!(only < 300, "an only move is played at once: {only}");
+}
+
+#[test]
+fn u19_an_empty_clock_and_one_below_zero_get_a_legal_move_at_once() {
+    let mut client = Client::new();
+    client.send("position startpos");
+    for go in ["go wtime 0 btime 0", "go wtime -300 btime 5", "go wtime 20 btime 20", "go movetime 0", "go movetime -5"]
+    {
+        let (best, time) = client.timed(go);
+        assert!(best != "(none)" && time < 300, "{go}: {time}");
+    }
+}
+
+#[test]
+fn a_wrong_position_is_never_the_start_position() {
+    let mut client = Client::new();
+    client.send("position fen 8/8/8/8/8/8/8/8 w - - 0 1");
+    assert!(client.settle()[0].contains("there is none before it"));
+    for go in ["go depth 3", "go infinite", "go wtime 1000 btime 1000"] {
+        assert_eq!(client.ask(go), "(none)", "{go}");
+    }
+    client.send(&format!("position fen {ONE_MOVE}"));
+    assert_eq!(client.ask("go depth 3"), "h1g2");
 }
 
 #[test]

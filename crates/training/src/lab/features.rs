@@ -72,8 +72,10 @@ fn ask(config: &FeaturesConfig, stop: &Stop) -> Result<(String, OptionTable)> {
 /// The rows of the file, checked against the engine before anything is played, and those of the other check options.
 fn rows(config: &FeaturesConfig, options: &OptionTable) -> Result<Vec<FeatureRow>> {
     for row in &config.row {
-        if let Err(fault) = options.check(&row.option, &row.value.to_string()) {
-            return refuse(format!("row \"{}\"", row.name), fault.to_string());
+        for (name, value) in row.changes() {
+            if let Err(fault) = options.check(name, &value.to_string()) {
+                return refuse(format!("row \"{}\"", row.name), fault.to_string());
+            }
         }
     }
     let mut rows = config.row.clone();
@@ -84,6 +86,7 @@ fn rows(config: &FeaturesConfig, options: &OptionTable) -> Result<Vec<FeatureRow
             name: option.name.clone(),
             option: option.name.clone(),
             value: Setting::Check(false),
+            without: Default::default(),
             with: Default::default(),
             limit: None,
             games: None,
@@ -118,7 +121,7 @@ impl FeaturesConfig {
     fn blank(&self, row: &FeatureRow) -> Feature {
         Feature {
             name: row.name.clone(),
-            without: format!("{}={}", row.option, row.value),
+            without: row.changes().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "),
             limit: row.limit.unwrap_or(self.features.limit).to_string(),
             report: None,
         }

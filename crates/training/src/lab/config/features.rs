@@ -78,6 +78,9 @@ pub struct FeatureRow {
     /// The option's value on the side without the feature; `false` if absent.
     #[serde(default = "off")]
     pub value: Setting,
+    /// More options that are changed on that side, where one alone is not the feature.
+    #[serde(default)]
+    pub without: BTreeMap<String, Setting>,
     /// Options of both sides that the feature needs; the option itself too, where it is off by default.
     #[serde(default)]
     pub with: BTreeMap<String, Setting>,
@@ -106,10 +109,11 @@ impl FeaturesConfig {
                 return refuse("row.name", format!("\"{}\": expected a name that no other row has", row.name));
             }
             seen.push(folder);
-            let same =
-                |(name, value): (&String, &Setting)| name.eq_ignore_ascii_case(&row.option) && *value == row.value;
-            if self.with_feature(row).iter().any(same) {
-                return refuse("row.value", format!("\"{}\": both sides have {}={}", row.name, row.option, row.value));
+            let with = self.with_feature(row);
+            for (changed, value) in row.changes() {
+                if with.iter().any(|(name, other)| name.eq_ignore_ascii_case(changed) && other == value) {
+                    return refuse("row.value", format!("\"{}\": both sides have {changed}={value}", row.name));
+                }
             }
         }
         if self.row.is_empty() && !self.features.every_check {
@@ -128,8 +132,10 @@ impl FeaturesConfig {
     /// Options of the side that lacks it.
     pub(crate) fn without_feature(&self, row: &FeatureRow) -> BTreeMap<String, Setting> {
         let mut options = self.with_feature(row);
-        options.retain(|name, _| !name.eq_ignore_ascii_case(&row.option));
-        options.insert(row.option.clone(), row.value.clone());
+        for (changed, value) in row.changes() {
+            options.retain(|name, _| !name.eq_ignore_ascii_case(changed));
+            options.insert(changed.to_owned(), value.clone());
+        }
         options
     }
 
@@ -149,6 +155,12 @@ impl FeaturesConfig {
 }
 
 impl FeatureRow {
+    /// What is changed on the side without the feature, the row's own option first.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        let more = self.without.iter().map(|(name, value)| (name.as_str(), value));
+        std::iter::once((self.option.as_str(), &self.value)).chain(more)
+    }
+
     /// Its folder: the name in small letters, with a dash for all that is neither letter nor digit.
     pub(crate) fn folder(&self) -> String {
         let dashed: String =
