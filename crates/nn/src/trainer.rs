@@ -76,7 +76,7 @@ impl Trainer {
             }
             (Some(_), None) => {
                 let all = network.params().iter().chain(network.running());
-                Some(all.map(|(name, var)| Ok((name.clone(), var.copy()?))).collect::<Result<_, NnError>>()?)
+                Some(all.map(|(name, var)| Ok((name.clone(), var.detach().copy()?))).collect::<Result<_, NnError>>()?)
             }
         };
         let host = (network.kernels() == Kernels::Cpu).then(|| Box::new(HostPass::new(network.architecture())));
@@ -162,7 +162,7 @@ impl Trainer {
         for (name, var) in self.network.params().iter().chain(self.network.running()) {
             match average.get_mut(name) {
                 Some(mean) if mean.device().is_cpu() => mean.inplace_op2(var, &Follow { keep })?,
-                Some(mean) => *mean = (mean.affine(keep, 0.0)? + var.detach().affine(1.0 - keep, 0.0)?)?,
+                Some(mean) => *mean = (mean.detach().affine(keep, 0.0)? + var.detach().affine(1.0 - keep, 0.0)?)?,
                 None => {}
             }
         }

@@ -27,7 +27,8 @@ impl Rates {
         v: &mut Tensor,
     ) -> candle_core::Result<()> {
         let OptimizerConfig { beta1, beta2, eps, .. } = self.config;
-        let grad = grad.affine(self.clip, 0.0)?;
+        // A gradient may remember how it came to be; the moments would hold every step's graph for ever.
+        let grad = grad.detach().affine(self.clip, 0.0)?;
         *m = (m.affine(beta1, 0.0)? + grad.affine(1.0 - beta1, 0.0)?)?;
         *v = (v.affine(beta2, 0.0)? + grad.sqr()?.affine(1.0 - beta2, 0.0)?)?;
         let root = v.affine(1.0 / self.correct_v, 0.0)?.sqrt()?.affine(1.0, eps)?;

@@ -26,7 +26,7 @@ pub(super) fn suits(spec: &TensorSpec) -> bool {
 
 /// One step with Nesterov momentum.
 pub(super) fn step(var: &Var, gradient: &Tensor, momentum: &mut Tensor, rates: &Rates) -> Result<()> {
-    let gradient = gradient.affine(rates.clip, 0.0)?;
+    let gradient = gradient.detach().affine(rates.clip, 0.0)?;
     *momentum = (momentum.affine(MOMENTUM, 0.0)? + &gradient)?;
     let ahead = (momentum.affine(MOMENTUM, 0.0)? + gradient)?;
     let matrix = ahead.flatten_from(1)?;

@@ -13,6 +13,24 @@ fn rates(config: OptimizerConfig, step: i32, lr: f64, decay: bool, clip: f64) ->
     }
 }
 
+/// On a device gradients come from candle, and that of a variable which is a factor is itself a node of the graph.
+#[test]
+fn device_steps_keep_no_graph() {
+    let var = |n: f32| Var::from_slice(&[n, 2.0 * n, -n, 1.0], (2, 2), &Device::Cpu).unwrap();
+    let (gamma, below) = (var(1.0), var(3.0));
+    let loss = (below.sqr().unwrap() * gamma.as_tensor()).unwrap().sum_all().unwrap();
+    let gradients = loss.backward().unwrap();
+    let gradient = gradients.get(&gamma).unwrap();
+    let zeros = || Tensor::zeros((2, 2), candle_core::DType::F32, &Device::Cpu).unwrap();
+    let (mut m, mut v, mut momentum) = (zeros(), zeros(), zeros());
+    let rates = rates(OptimizerConfig::default(), 1, 0.01, true, 1.0);
+    rates.device_step(&gamma, gradient, &mut m, &mut v).unwrap();
+    muon::step(&gamma, gradient, &mut momentum, &rates).unwrap();
+    for moment in [m, v, momentum] {
+        assert!(!moment.track_op());
+    }
+}
+
 #[test]
 fn host_and_device_steps_equal_the_formula() {
     let config = OptimizerConfig { weight_decay: 0.1, ..OptimizerConfig::default() };
