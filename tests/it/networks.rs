@@ -2,13 +2,18 @@
 
 use crate::run_dir::{RunDir, small_profile};
 
+/// A run whose candidate has passed its gate, which lets anybody through whose games come to an end.
 fn chain() -> RunDir {
-    let run = RunDir::new(&small_profile());
+    let profile = small_profile().replace("[gate]\ngames = 4\nsimulations = 4\nmax_plies = 30", GATE);
+    assert!(profile.contains(GATE), "{profile}");
+    let run = RunDir::new(&profile);
     for stage in ["corpus", "pretrain", "refine"] {
-        run.ok(stage, &["--set", "gate.threshold=0"]);
+        run.ok(stage, &[]);
     }
     run
 }
+
+const GATE: &str = "[gate]\ngames = 4\nsimulations = 4\nthreshold = 0\nmax_plies = 600";
 
 /// As if the stage had been killed.
 fn unfinish(run: &RunDir, stage: &str) {
@@ -28,7 +33,7 @@ fn a_candidate_that_no_gate_has_seen_is_not_the_best_network() {
     let played = |run: &RunDir| run.json("eval/stage.json")["inputs"]["network"].as_str().unwrap().to_owned();
     assert_eq!(played(&run), fingerprint(&run, "refine/iter_0001/train"), "the gate let it through");
     // Other weights in the accepted candidate's place; the gate's verdict stays where it is.
-    run.ok("train", &["--set", "gate.threshold=0", "--set", "train.steps=4"]);
+    run.ok("train", &["--set", "train.steps=4"]);
     assert_ne!(played(&run), fingerprint(&run, "refine/iter_0001/train"));
     run.ok("eval", &[]);
     assert_eq!(played(&run), fingerprint(&run, "pretrain"));
@@ -39,11 +44,11 @@ fn refinement_waits_for_a_corpus_that_is_being_extended() {
     let run = chain();
     let trained = fingerprint(&run, "refine/iter_0001/train");
     unfinish(&run, "corpus");
-    let said = run.fails("refine", &["--set", "gate.threshold=0"]);
+    let said = run.fails("refine", &[]);
     assert!(said.contains("the whole corpus") && said.contains("make corpus"), "{said}");
     assert_eq!(fingerprint(&run, "refine/iter_0001/train"), trained);
     // Without a share of it nothing depends on it.
-    run.ok("refine", &["--set", "gate.threshold=0", "--set", "train.teacher_share=0"]);
+    run.ok("refine", &["--set", "train.teacher_share=0"]);
 }
 
 #[test]
@@ -70,9 +75,10 @@ fn a_network_in_training_is_not_gone_on_from() {
 #[test]
 fn weights_in_the_place_of_others_are_refused() {
     let run = chain();
-    // What training went on from before is whole, but not what the stamp is about.
+    // Another checkpoint, and a whole one.
     let (ours, theirs) = (run.path("pretrain"), run.path("refine/iter_0001/train"));
-    for file in ["checkpoint.json", "model.safetensors"] {
+    std::fs::remove_dir_all(ours.join("previous")).unwrap();
+    for file in ["checkpoint.json", "model.safetensors", "optimizer.safetensors"] {
         std::fs::copy(theirs.join(file), ours.join(file)).unwrap();
     }
     let said = run.fails("refine", &["--set", "selfplay.games=8"]);
@@ -82,7 +88,7 @@ fn weights_in_the_place_of_others_are_refused() {
 #[test]
 fn value_targets_on_another_scale_train_another_candidate() {
     let run = chain();
-    let said = run.ok("refine", &["--set", "gate.threshold=0", "--set", "pretrain.score_scale=300"]);
+    let said = run.ok("refine", &["--set", "pretrain.score_scale=300"]);
     assert!(said.contains("iter_0001/train: starts anew"), "{said}");
 }
 
