@@ -121,7 +121,7 @@ fn a_closed_input_ends_it_and_a_missing_network_is_said() {
     assert!(said.contains("uciok") && said.lines().filter(|l| l.starts_with("bestmove")).count() == 1, "{said}");
 
     for args in [&["--network", "elsewhere"][..], &[]] {
-        let out = piped(args, "uci\nisready\n", folder.path());
+        let out = piped(args, "uci\nisready\ngo nodes 1\n", folder.path());
         let error = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(2), "{error}");
         assert!(error.contains("make corpus pretrain") && !error.contains("panicked"), "{error}");
