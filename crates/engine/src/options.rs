@@ -86,6 +86,7 @@ impl Options {
     /// What is wrong, in words; nothing is changed then.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<Effect, String> {
         let (name, setting) = self.declared.read(name, value)?;
+        let before = (self.features, self.policy().cloned());
         match (name, setting) {
             (HASH, Setting::Spin(n)) => self.hash = n as usize,
             (THREADS, Setting::Spin(n)) => self.threads = n as usize,
@@ -93,20 +94,17 @@ impl Options {
             (OVERHEAD, Setting::Spin(n)) => self.overhead = Duration::from_millis(n as u64),
             (POLICY, Setting::Check(on)) => self.policy = on,
             (POLICY_FILE, Setting::Text(file)) => self.policy_file = PathBuf::from(file),
+            // `Ponder`, which is no part, only tells that `go ponder` may come.
             (part, Setting::Check(on)) => {
-                let before = self.features;
-                // `Ponder`, which is no part, only tells that `go ponder` may come.
                 self.features.set(part, on);
-                if self.features != before {
-                    // What the table and the history know was found with the part as it was before.
-                    return Ok(Effect::Clear);
-                }
             }
             _ => {}
         }
         Ok(match name {
             HASH => Effect::Resize,
             CLEAR_HASH => Effect::Clear,
+            // What the table and the history know was found with the part or the policy as it was before.
+            _ if (self.features, self.policy()) != (before.0, before.1.as_ref()) => Effect::Clear,
             _ => Effect::Nothing,
         })
     }
@@ -138,7 +136,8 @@ mod tests {
         assert_eq!((options.hash, options.threads, options.multi_pv, options.overhead), (64, 2, 5, Duration::ZERO));
         assert!(!options.features.null_move && options.features.table);
         assert_eq!(options.policy(), None);
-        options.set("Policy", "true").unwrap();
+        assert_eq!(options.set("Policy", "true"), Ok(Effect::Clear));
+        assert_eq!(options.set("PolicyFile", "/x y/z.bin"), Ok(Effect::Nothing));
         assert_eq!(options.policy().map(|p| p.as_path()), Some(Path::new("/x y/z.bin")));
     }
 

@@ -9,7 +9,7 @@ use crate::features::Features;
 use crate::generate::Part;
 use crate::history::{History, place};
 use crate::moves::{NONE, Parts};
-use crate::policy::Policy;
+use crate::policy::{Policy, Thoughts};
 
 /// What a logit of the policy is worth beside a history value: probabilities of 1 : e differ by so much.
 const LOGIT: f32 = 2048.0;
@@ -29,8 +29,8 @@ pub(crate) struct Ranks<'a> {
     pub(crate) history: &'a History,
     /// The places of the moves one and two plies before; none after a null move.
     pub(crate) before: [Option<usize>; 2],
-    /// A network that is asked about quiet moves.
-    pub(crate) policy: Option<&'a Policy>,
+    /// A network that is asked about quiet moves, and what it thought before.
+    pub(crate) policy: Option<(&'a Policy, &'a mut Thoughts)>,
 }
 
 impl Ranks<'_> {
@@ -122,7 +122,7 @@ impl Picker {
     }
 
     /// The next move.
-    pub(crate) fn next(&mut self, board: &Board, stack: &mut Vec<Ranked>, ranks: &Ranks<'_>) -> Option<Move> {
+    pub(crate) fn next(&mut self, board: &Board, stack: &mut Vec<Ranked>, ranks: &mut Ranks<'_>) -> Option<Move> {
         loop {
             match self.stage {
                 Stage::Table => {
@@ -165,15 +165,14 @@ impl Picker {
                 }
                 Stage::GenerateQuiet => {
                     if self.quiets {
-                        let thought = ranks.policy.map(|policy| (policy, policy.consider_board(board)));
-                        let opinion = |m| match &thought {
-                            Some((policy, thought)) => {
-                                (policy.logit_of(thought, m).clamp(-MOST_LOGIT, MOST_LOGIT) * LOGIT) as i32
+                        board.generate(Part::Quiet, &mut |m| stack.push(Ranked { m, rank: ranks.quiet(board, m) }));
+                        if let Some((policy, thoughts)) = &mut ranks.policy {
+                            let thought = thoughts.of(policy, board);
+                            for ranked in &mut stack[self.next..] {
+                                let logit = policy.logit_of(thought, ranked.m).clamp(-MOST_LOGIT, MOST_LOGIT);
+                                ranked.rank += (logit * LOGIT) as i32;
                             }
-                            None => 0,
-                        };
-                        let rank = |m| ranks.quiet(board, m) + opinion(m);
-                        board.generate(Part::Quiet, &mut |m| stack.push(Ranked { m, rank: rank(m) }));
+                        }
                     }
                     self.stage = Stage::Quiet;
                 }
@@ -229,9 +228,9 @@ mod tests {
     fn picked(board: &Board, mut picker: Picker, stack: &mut Vec<Ranked>, features: &Features) -> Vec<Move> {
         let mut history = History::new();
         board.legal_moves(|m| history.learn_quiet(board.turn(), m, i32::from(m.0 % 2000) - 1000));
-        let ranks = Ranks { features, history: &history, before: [Some(5), None], policy: None };
+        let mut ranks = Ranks { features, history: &history, before: [Some(5), None], policy: None };
         let mut moves = Vec::new();
-        while let Some(m) = picker.next(board, stack, &ranks) {
+        while let Some(m) = picker.next(board, stack, &mut ranks) {
             moves.push(m);
             // A child's moves come and go above.
             let child = Picker::all(NONE, [NONE; 2], stack);

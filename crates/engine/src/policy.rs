@@ -18,6 +18,10 @@ use shakmaty::{Bitboard, Color, Position, Role, Square};
 use crate::board::Board;
 use crate::moves::Parts;
 
+mod thoughts;
+
+pub(crate) use thoughts::Thoughts;
+
 /// Planes of the input: white P N B R Q K, black p n b r q k, and ones when Black is to move.
 pub const PLANES: usize = 13;
 /// Numbers in an input.
@@ -30,7 +34,11 @@ pub const FILE_SIZE: usize = 4 * PARAMETERS;
 const SQUARES: usize = 64;
 const CHANNELS: usize = 16;
 const HIDDEN: usize = 64;
+/// Sums that fit into the registers of any processor.
+const HALF: usize = HIDDEN / 2;
 const TAPS: usize = 9;
+/// Squares that are convolved side by side.
+const ABREAST: usize = 2;
 /// The plane that tells who is to move.
 const TURN: usize = PLANES - 1;
 const SIZES: [usize; 8] = [
@@ -84,18 +92,21 @@ fn name(path: &Option<PathBuf>) -> String {
     path.as_ref().map_or_else(|| "the policy".to_owned(), |path| path.display().to_string())
 }
 
+/// Numbers of each square of a board with a border, ten rows of ten: so every square has nine neighbours.
+type Bordered = [[f32; CHANNELS]; 100];
+
 /// The weights, turned so that the innermost loops run over outputs.
 pub struct Policy {
     /// By plane and tap.
     first: Vec<[f32; CHANNELS]>,
     /// What the bias is for each square, without and with the plane of ones.
-    first_bias: [Vec<[f32; CHANNELS]>; 2],
+    first_bias: [Box<Bordered>; 2],
     /// By tap and input channel.
-    second: Vec<[f32; CHANNELS]>,
+    second: Vec<[[f32; CHANNELS]; CHANNELS]>,
     second_bias: [f32; CHANNELS],
-    /// By square and channel.
-    hidden: Vec<[f32; HIDDEN]>,
-    hidden_bias: [f32; HIDDEN],
+    /// For each half of the outputs, by square and channel.
+    hidden: [Vec<[f32; HALF]>; 2],
+    hidden_bias: [[f32; HALF]; 2],
     /// By label.
     last: Vec<[f32; HIDDEN]>,
     last_bias: Vec<f32>,
@@ -147,20 +158,23 @@ impl Policy {
         };
         let pairs = |a: usize, b: usize| (0..a).flat_map(move |i| (0..b).map(move |j| (i, j)));
         let first: Vec<_> = pairs(PLANES, TAPS).map(|(plane, k)| tap(c1w, PLANES, plane, k)).collect();
-        let bias = outputs(&|o| c1b[o]);
-        let mut ones = vec![bias; SQUARES];
+        let mut bias: Bordered = [[0.0; CHANNELS]; 100];
+        (0..SQUARES).for_each(|square| bias[bordered(square)] = outputs(&|o| c1b[o]));
+        let mut ones = bias;
         for square in 0..SQUARES {
             neighbours(square, |k, near| add(&mut ones[near], &first[TURN * TAPS + k]));
         }
+        let hidden = |half: usize| {
+            let weight = |h: usize, square, c| f1w[(half * HALF + h) * CHANNELS * SQUARES + c * SQUARES + square];
+            pairs(SQUARES, CHANNELS).map(|(square, c)| std::array::from_fn(|h| weight(h, square, c))).collect()
+        };
         Policy {
             first,
-            first_bias: [vec![bias; SQUARES], ones],
-            second: pairs(TAPS, CHANNELS).map(|(k, input)| tap(c2w, CHANNELS, input, k)).collect(),
+            first_bias: [Box::new(bias), Box::new(ones)],
+            second: (0..TAPS).map(|k| std::array::from_fn(|input| tap(c2w, CHANNELS, input, k))).collect(),
             second_bias: outputs(&|o| c2b[o]),
-            hidden: pairs(SQUARES, CHANNELS)
-                .map(|(square, c)| std::array::from_fn(|h| f1w[h * CHANNELS * SQUARES + c * SQUARES + square]))
-                .collect(),
-            hidden_bias: std::array::from_fn(|h| f1b[h]),
+            hidden: [0, 1].map(hidden),
+            hidden_bias: [0, 1].map(|half| std::array::from_fn(|h| f1b[half * HALF + h])),
             last: f2w.as_chunks::<HIDDEN>().0.to_vec(),
             last_bias: f2b.to_vec(),
         }
@@ -196,8 +210,7 @@ impl Policy {
 
     fn forward(&self, pieces: impl Fn(Color, Role) -> Bitboard, turn: Color) -> Thought {
         // The first layer's input is zero but for some thirty pieces: each adds its weights to the squares around it.
-        let mut low: [[f32; CHANNELS]; SQUARES] = [[0.0; CHANNELS]; SQUARES];
-        low.copy_from_slice(&self.first_bias[usize::from(turn.is_black())]);
+        let mut low: Bordered = *self.first_bias[usize::from(turn.is_black())];
         for (plane, color, role) in piece_planes() {
             for square in pieces(color, role) {
                 let weights = &self.first[plane * TAPS..][..TAPS];
@@ -205,28 +218,48 @@ impl Policy {
             }
         }
         relu(low.as_flattened_mut());
-        let mut high = [self.second_bias; SQUARES];
-        for (square, inputs) in low.iter().enumerate() {
-            neighbours(square, |k, near| {
-                let weights = &self.second[k * CHANNELS..][..CHANNELS];
-                for (input, weights) in inputs.iter().zip(weights) {
-                    for (out, weight) in high[near].iter_mut().zip(weights) {
-                        *out += input * weight;
-                    }
-                }
-            });
+        let mut high = [[0.0; CHANNELS]; SQUARES];
+        for (pair, out) in high.as_chunks_mut::<ABREAST>().0.iter_mut().enumerate() {
+            *out = self.convolve(&low, pair * ABREAST);
         }
         relu(high.as_flattened_mut());
-        let mut hidden = self.hidden_bias;
-        for (input, weights) in high.as_flattened().iter().zip(&self.hidden) {
-            if *input > 0.0 {
-                for (out, weight) in hidden.iter_mut().zip(weights) {
-                    *out += input * weight;
+        // Many of these are zero.
+        let (mut given, mut count) = ([(0u16, 0.0f32); CHANNELS * SQUARES], 0);
+        for (at, number) in high.as_flattened().iter().enumerate() {
+            given[count] = (at as u16, *number);
+            count += usize::from(*number > 0.0);
+        }
+        let mut hidden = [0.0; HIDDEN];
+        for ((out, weights), bias) in
+            hidden.as_chunks_mut::<HALF>().0.iter_mut().zip(&self.hidden).zip(&self.hidden_bias)
+        {
+            let mut sums = *bias;
+            for (at, number) in &given[..count] {
+                for (sum, weight) in sums.iter_mut().zip(&weights[usize::from(*at)]) {
+                    *sum += number * weight;
                 }
             }
+            *out = sums;
         }
         relu(&mut hidden);
         Thought(hidden)
+    }
+
+    /// The second convolution at squares of one row, side by side so that a weight is read once for them all.
+    #[inline]
+    fn convolve(&self, low: &Bordered, square: usize) -> [[f32; CHANNELS]; ABREAST] {
+        let mut sums = [self.second_bias; ABREAST];
+        for (k, weights) in self.second.iter().enumerate() {
+            let inputs: &[[f32; CHANNELS]] = &low[bordered(square) - 11 + k / 3 * 10 + k % 3..][..ABREAST];
+            for (i, weights) in weights.iter().enumerate() {
+                for (sums, input) in sums.iter_mut().zip(inputs) {
+                    for (sum, weight) in sums.iter_mut().zip(weights) {
+                        *sum += input[i] * weight;
+                    }
+                }
+            }
+        }
+        sums
     }
 }
 
@@ -255,8 +288,14 @@ fn place(square: Square) -> usize {
     square.flip_vertical() as usize
 }
 
-/// Calls `f` with every tap by which a square's number comes to a neighbour, and with that neighbour: the square at row
-/// r and column c is the tap (ky, kx) of the one at r - ky + 1, c - kx + 1.
+/// A place with a border around the board.
+#[inline]
+fn bordered(place: usize) -> usize {
+    (place / 8 + 1) * 10 + place % 8 + 1
+}
+
+/// Calls `f` with every tap by which a square's number comes to a neighbour on the board, and with that neighbour's place within
+/// the border: the square at row r and column c is the tap (ky, kx) of the one at r - ky + 1, c - kx + 1.
 #[inline]
 fn neighbours(square: usize, mut f: impl FnMut(usize, usize)) {
     let (row, column) = (square / 8, square % 8);
@@ -264,7 +303,7 @@ fn neighbours(square: usize, mut f: impl FnMut(usize, usize)) {
         for kx in 0..3 {
             let (r, c) = (row + 1, column + 1);
             if (ky..8 + ky).contains(&r) && (kx..8 + kx).contains(&c) {
-                f(ky * 3 + kx, (r - ky) * 8 + c - kx);
+                f(ky * 3 + kx, bordered((r - ky) * 8 + c - kx));
             }
         }
     }

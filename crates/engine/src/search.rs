@@ -10,7 +10,7 @@ use crate::evaluate::{PawnCache, evaluate};
 use crate::features::Features;
 use crate::history::History;
 use crate::picker::Ranked;
-use crate::policy::Policy;
+use crate::policy::{Policy, Thoughts};
 use crate::score::{DRAW, FIFTY_MOVES, MAX_PLY, holds_at};
 use crate::table::{Entry, Table};
 
@@ -66,6 +66,7 @@ pub(crate) struct Setup<'a> {
 pub(crate) struct Memory {
     history: History,
     pawns: PawnCache,
+    thoughts: Thoughts,
     frames: Box<[Frame]>,
     stack: Vec<Ranked>,
     lines: Box<[Vec<Move>]>,
@@ -76,6 +77,7 @@ impl Memory {
         Memory {
             history: History::new(),
             pawns: PawnCache::new(),
+            thoughts: Thoughts::default(),
             frames: vec![Frame::default(); MAX_PLY + 3].into(),
             stack: Vec::with_capacity(8192),
             lines: (0..MAX_PLY + 2).map(|_| Vec::with_capacity(MAX_PLY)).collect(),
@@ -85,6 +87,7 @@ impl Memory {
     /// Forgets what was learnt in a game.
     pub(crate) fn clear(&mut self) {
         self.history.clear();
+        self.thoughts.clear();
         self.frames.fill(Frame::default());
     }
 }

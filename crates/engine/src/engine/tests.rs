@@ -485,15 +485,38 @@ fn parts_are_taken_away_by_their_options() {
     assert!(said.len() == 2 && said[0].contains("`perhaps`") && said[1].contains("`Nonsense`"), "{said:?}");
 }
 
+/// A policy file's content.
+fn some_policy(seed: u64) -> Vec<u8> {
+    let mut rng = games::Rng::new(seed);
+    (0..crate::policy::FILE_SIZE / 4).flat_map(|_| ((rng.normal() * 0.1) as f32).to_le_bytes()).collect()
+}
+
+/// Not in the table, not in what was learnt about moves, not in the thoughts that are kept.
+#[test]
+fn nothing_of_one_policy_is_left_when_another_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = [1, 2].map(|seed| {
+        let path = dir.path().join(format!("{seed}.bin"));
+        std::fs::write(&path, some_policy(seed)).unwrap();
+        path.display().to_string()
+    });
+    let search = |client: &mut Client, file: &str| {
+        client.ask(&format!("setoption name PolicyFile value {file}\nsetoption name Policy value true\ngo depth 9"));
+        number(client.last(), "nodes")
+    };
+    let mut client = Client::new();
+    let after = [0, 1].map(|i| search(&mut client, &files[i]));
+    let fresh = [0, 1].map(|i| search(&mut Client::new(), &files[i]));
+    assert_eq!(after, fresh);
+    assert_ne!(fresh[0], fresh[1]);
+}
+
 #[test]
 fn a_policy_that_cannot_be_used_is_said_once_and_a_good_one_orders_moves() {
     let dir = tempfile::tempdir().unwrap();
     let (bad, good) = (dir.path().join("bad.bin"), dir.path().join("good.bin"));
     std::fs::write(&bad, "short").unwrap();
-    let weights: Vec<u8> = (0..crate::policy::FILE_SIZE / 4)
-        .flat_map(|i| ((i * 2_654_435_761 % 1000) as f32 / 5000.0 - 0.1).to_le_bytes())
-        .collect();
-    std::fs::write(&good, weights).unwrap();
+    std::fs::write(&good, some_policy(1)).unwrap();
     let mut client = Client::new();
     client.send("position startpos");
     client.ask("go depth 8");

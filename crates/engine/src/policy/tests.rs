@@ -1,8 +1,9 @@
 use games::{Chess, Game, Rng};
 use shakmaty::{Color, Position, Square};
 
-use super::{FILE_SIZE, INPUTS, LABELS, PARAMETERS, Policy, PolicyError, planes};
+use super::{FILE_SIZE, INPUTS, LABELS, PARAMETERS, Policy, PolicyError, Thoughts, planes};
 use crate::board::Board;
+use crate::policy::thoughts::SLOTS;
 use crate::testing::{FENS, random_positions};
 
 /// Small random weights.
@@ -106,6 +107,22 @@ fn the_fast_way_gives_the_logits_of_the_definition() {
         compared += 1;
     });
     assert!(compared > 50, "{compared}");
+}
+
+#[test]
+fn what_was_thought_before_is_what_is_thought_now() {
+    let [one, other] = [5, 6].map(|seed| Policy::from_bytes(&bytes(&weights(seed))).unwrap());
+    let mut thoughts = Thoughts::default();
+    let mut boards = Vec::new();
+    random_positions(6, |game, _| boards.push(Board::from(game.position())));
+    assert!(boards.len() > SLOTS);
+    for policy in [&one, &other] {
+        // Twice over more positions than the memory has room for: some are still there, some are not.
+        for board in boards.iter().chain(boards.iter().rev()) {
+            assert_eq!(thoughts.of(policy, board).0, policy.consider_board(board).0);
+        }
+        thoughts.clear();
+    }
 }
 
 /// Every weight counts where the format puts it: a change of one is a change of what the definition says changes.

@@ -79,8 +79,9 @@ impl Search<'_> {
         let (mut best, mut best_move, floor) = (-INFINITE, NONE, alpha);
         let (mut count, mut quiets, mut noisy) = (0, Tried::default(), Tried::default());
         while let Some(m) = {
-            let ranks = Ranks { features: &self.features, history: &self.memory.history, before, policy };
-            picker.next(board, &mut self.memory.stack, &ranks)
+            let policy = policy.map(|policy| (policy, &mut self.memory.thoughts));
+            let mut ranks = Ranks { features: &self.features, history: &self.memory.history, before, policy };
+            picker.next(board, &mut self.memory.stack, &mut ranks)
         } {
             let is_noisy = board.is_noisy(m);
             let mut reduction = margins::reduction(depth, count + 1);

@@ -56,8 +56,8 @@ impl Search<'_> {
         let before = self.places_before(ply);
         let mut best_move = NONE;
         while let Some(m) = {
-            let ranks = Ranks { features: &self.features, history: &self.memory.history, before, policy: None };
-            picker.next(board, &mut self.memory.stack, &ranks)
+            let mut ranks = Ranks { features: &self.features, history: &self.memory.history, before, policy: None };
+            picker.next(board, &mut self.memory.stack, &mut ranks)
         } {
             if let Some(stand) = stand {
                 if m.promotion().is_some_and(|role| role != Role::Queen) {

@@ -153,11 +153,12 @@ impl Search<'_> {
         let board = &root.board;
         let entry = self.probe(board, 0);
         let table_move = entry.map(|e| e.m).filter(|m| board.is_legal(*m)).unwrap_or(NONE);
-        let (history, policy) = (&self.memory.history, self.policy);
-        let ranks = Ranks { features: &self.features, history, before: [None; 2], policy };
+        let history = &self.memory.history;
+        let policy = self.policy.map(|policy| (policy, &mut self.memory.thoughts));
+        let mut ranks = Ranks { features: &self.features, history, before: [None; 2], policy };
         let mut picker = Picker::all(table_move, [NONE; 2], &self.memory.stack);
         let mut moves = Vec::new();
-        while let Some(m) = picker.next(board, &mut self.memory.stack, &ranks) {
+        while let Some(m) = picker.next(board, &mut self.memory.stack, &mut ranks) {
             if root.moves.contains(&m) {
                 let line = vec![m];
                 moves.push(RootMove {
