@@ -16,9 +16,9 @@ fn stand_in(folder: &Path, name: &str, args: &str) {
     std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A profile that names no engine, in a world without Stockfish. Our own engine is taken from beside the executables;
-/// where it is not built, the fake one has its name.
-fn without_stockfish() -> (RunDir, TempDir, String) {
+/// A world without Stockfish, and what its engine calls itself. Our own engine is taken from beside the executables; where
+/// it is not built, the fake one has its name.
+fn no_stockfish() -> (TempDir, String) {
     let folder = TempDir::new().unwrap();
     let built = job_path("corpus").with_file_name("tabiya-ab");
     if !built.exists() {
@@ -26,14 +26,15 @@ fn without_stockfish() -> (RunDir, TempDir, String) {
     }
     let path = if built.exists() { built } else { folder.path().join("tabiya-ab") };
     let name = Engine::start(&EngineSpec::new(path)).unwrap().name().to_owned();
-    let profile = small_profile();
-    let engine = profile.lines().find(|line| line.starts_with("engine = ")).unwrap();
-    (RunDir::with_engines(&profile.replace(engine, ""), folder.path()), folder, name)
+    (folder, name)
 }
 
 #[test]
 fn the_chain_runs_without_stockfish_and_says_who_played() {
-    let (run, folder, name) = without_stockfish();
+    let (folder, name) = no_stockfish();
+    let profile = small_profile();
+    let engine = profile.lines().find(|line| line.starts_with("engine = ")).unwrap();
+    let run = RunDir::with_engines(&profile.replace(engine, ""), folder.path());
     let said = run.ok("corpus", &[]);
     assert!(said.contains("no Stockfish was found, tabiya-ab at"), "{said}");
     assert!(said.contains(&format!("played by {name} nodes=50")), "{said}");
@@ -65,6 +66,29 @@ fn the_chain_runs_without_stockfish_and_says_who_played() {
     stand_in(folder.path(), "stockfish", "--name 'Stockfish 0' --seed 9");
     assert!(run.ok("eval", &[]).contains("eval: starts anew"));
     assert!(run.ok("eval", &[]).contains("done already"));
+}
+
+#[test]
+fn a_match_against_whatever_is_there_says_who_it_was() {
+    let (folder, name) = no_stockfish();
+    let fake = fake_engine();
+    let lab = format!(
+        "[first]\nengine = \"{}\"\n[second]\nengine = \"auto\"\n[match]\ngames = 2\nmax_plies = 40\nlimit = {{ nodes = 50 }}",
+        fake.display()
+    );
+    let run = RunDir::with_engines(&lab, folder.path());
+    let said = run.ok("match", &[]);
+    assert!(said.contains(&format!("second: no Stockfish was found, {name} (tabiya-ab at")), "{said}");
+    assert!(said.contains(&format!("B               {name} ")), "{said}");
+    let games = Dataset::open(&[run.root().join("data/match/run/games")], OnBad::Stop).unwrap();
+    assert!(
+        games.read_shard(0).unwrap().iter().all(|game| game.white.starts_with(&name) || game.black.starts_with(&name))
+    );
+    assert!(run.ok("match", &[]).contains("done already"));
+
+    stand_in(folder.path(), "stockfish", "--name 'Stockfish 0'");
+    let said = run.ok("match", &[]);
+    assert!(said.contains("starts anew") && said.contains("B               Stockfish 0 "), "{said}");
 }
 
 #[test]
