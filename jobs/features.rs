@@ -6,7 +6,7 @@ use clap::Parser;
 use pipeline::{ConfigArgs, Exit};
 use training::FeaturesConfig;
 
-/// Play an engine against itself with one option changed, for each row of a TOML file, into data/PROFILE/ROW, and
+/// Play an engine against itself without a feature, for each row of a TOML file, into data/PROFILE/ROW, and
 /// write the table. Rows that are done are not played again.
 #[derive(Parser)]
 struct Args {

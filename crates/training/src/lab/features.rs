@@ -146,7 +146,7 @@ impl FeatureTable {
         let _ = write!(
             page,
             "Written by `make features`; the matches and their settings are rows of its TOML file ([how to](8-matches.md)).\n\n\
-             {} plays itself with one option changed, from paired openings. The Elo is what having the feature is worth at \
+             {} plays itself with and without a feature, from paired openings. The Elo is what having the feature is worth at \
              that limit, with its 95 % interval from the pairs. Where the interval holds 0, this many games do not tell. \
              The values of features do not add up.\n\n\
              | feature | without it | limit | games | Elo of having it | LOS | + = - | LL LD WL+DD WD WW |\n\

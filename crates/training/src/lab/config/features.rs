@@ -9,7 +9,7 @@ use uci::Limit;
 use super::{MatchRules, Setting, refuse};
 use crate::Result;
 
-/// What the features of an engine are worth: it plays itself, with one option changed on the other side.
+/// What the features of an engine are worth: it plays itself, without one on the other side.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeaturesConfig {
