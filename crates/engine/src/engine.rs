@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use games::{Chess, Color, Game, Line, Move};
-use uci::server::{Command, Event, Go, Inbox, Voice, quoted, read_game, score_text};
+use uci::server::{Command, Event, Go, Inbox, Position, Voice, quoted, score_text};
 
 use crate::error::EngineError;
 use crate::options::{Effect, Options};
@@ -26,9 +26,8 @@ pub fn serve(input: impl BufRead + Send + 'static, output: impl Write) -> Result
     let inbox = Inbox::new(input, Arc::default()).map_err(EngineError::Input)?;
     let options = Options::new();
     let table = Table::new(options.hash);
-    let line = Line::new(Chess::start());
     let memories = vec![Memory::new()];
-    Engine { voice: Voice::new(output), inbox, options, table, memories, policy: None, line, position: Given::Nothing }
+    Engine { voice: Voice::new(output), inbox, options, table, memories, policy: None, position: Position::default() }
         .run()
 }
 
@@ -42,20 +41,7 @@ struct Engine<W> {
     memories: Vec<Memory>,
     /// The policy file that was read last, and the network if it is one.
     policy: Option<(PathBuf, Option<Policy>)>,
-    /// The game so far, and the position to search.
-    line: Line<Chess>,
-    position: Given,
-}
-
-/// What `position` has said so far.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Given {
-    /// It did not come: the start position is meant.
-    Nothing,
-    /// It came, and none was legal: there is no position, and the start position is not it.
-    Wrong,
-    /// A legal one.
-    Legal,
+    position: Position,
 }
 
 impl<W: Write> Engine<W> {
@@ -70,17 +56,12 @@ impl<W: Write> Engine<W> {
                 }
                 Command::NewGame => self.forget(),
                 Command::SetOption { name, value } => self.set(&name, &value)?,
-                Command::Position { fen, moves } => match read_game(fen.as_deref(), &moves) {
-                    Ok(line) => (self.line, self.position) = (line, Given::Legal),
-                    Err(why) if self.position == Given::Legal => {
-                        self.remark(&format!("position: {why}; the position before it stays"))?;
+                Command::Position { fen, moves } => {
+                    if let Err(why) = self.position.set(fen.as_deref(), &moves) {
+                        self.remark(&why)?;
                     }
-                    Err(why) => {
-                        self.position = Given::Wrong;
-                        self.remark(&format!("position: {why}; there is none before it"))?;
-                    }
-                },
-                Command::Go(_) if self.position == Given::Wrong => {
+                }
+                Command::Go(_) if self.position.is_missing() => {
                     self.remark("go: there is no position, the one that came is not legal")?;
                     self.voice.say(format_args!("bestmove (none)")).map_err(EngineError::Output)?;
                 }
@@ -149,7 +130,7 @@ impl<W: Write> Engine<W> {
     fn search_moves(&mut self, go: &Go) -> Result<Vec<Move>, EngineError> {
         let mut only = Vec::new();
         for text in &go.search_moves {
-            match self.line.state().parse_move(text) {
+            match self.position.line().state().parse_move(text) {
                 Ok(m) => only.push(m),
                 Err(_) => self.remark(&format!("go: {} is not legal here, it is left out", quoted(text)))?,
             }
@@ -164,15 +145,16 @@ impl<W: Write> Engine<W> {
         }
         self.load_policy()?;
         let only = self.search_moves(go)?;
-        let root = Root::new(&self.line, &only);
+        let line = self.position.line();
+        let root = Root::new(line, &only);
         self.memories.resize_with(self.options.threads, Memory::new);
         self.table.grow_older();
 
         let depth = go.depth.map_or(MAX_PLY as i32, |d| d.min(MAX_PLY as u32) as i32);
         let shared = Shared::new(self.options.threads - 1, go.nodes.unwrap_or(u64::MAX));
-        let task = Task::new(go, at, self.line.state().turn() == Color::White, &self.options);
+        let task = Task::new(go, at, line.state().turn() == Color::White, &self.options);
         let streams = (&mut self.voice, &mut self.inbox);
-        let mut watch = Watch::new(streams, &self.options, (&self.table, &shared), &self.line, task);
+        let mut watch = Watch::new(streams, &self.options, (&self.table, &shared), line, task);
         let policy = self.policy.as_ref().filter(|(path, _)| self.options.policy() == Some(path));
         let policy = policy.and_then(|(_, policy)| policy.as_ref());
         let setup = Setup { features: self.options.features, table: &self.table, policy };
@@ -203,7 +185,7 @@ impl<W: Write> Engine<W> {
         });
         let answer = |watch: &mut Watch<'_, W>| {
             watch.release()?;
-            watch.voice.say(format_args!("{}", best_move(&self.line, &found)))
+            watch.voice.say(format_args!("{}", best_move(line, &found)))
         };
         answer(&mut watch).map_err(EngineError::Output)
     }

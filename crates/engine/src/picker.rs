@@ -12,7 +12,7 @@ use crate::moves::{NONE, Parts};
 use crate::policy::{Policy, Thoughts};
 
 /// What a logit of the policy is worth beside a history value: probabilities of 1 : e differ by so much.
-const LOGIT: f32 = 2048.0;
+const LOGIT: f32 = 1024.0;
 /// Logits beyond this are no more than this.
 const MOST_LOGIT: f32 = 16.0;
 

@@ -4,10 +4,9 @@ use std::fmt;
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-use games::{Chess, Game, Line};
 use pipeline::{Stop, error_chain};
 use shakmaty::CastlingMode;
-use uci::server::{Command, Event, Inbox, Voice, read_game};
+use uci::server::{Command, Event, Inbox, Position, Voice};
 
 use crate::error::{LoadError, PlayError};
 use crate::network::Network;
@@ -35,8 +34,8 @@ pub fn serve(
     let options = Options::new(default);
     let loaded = network.map(|_| Network::load(&options)).transpose()?;
     let inbox = Inbox::new(input, stop.flag()).map_err(PlayError::Input)?;
-    let line = Line::new(Chess::start());
-    Engine { voice: Voice::new(output), inbox, options, network: loaded, line, tree: None }.run()
+    let position = Position::default();
+    Engine { voice: Voice::new(output), inbox, options, network: loaded, position, tree: None }.run()
 }
 
 /// The state between two commands.
@@ -45,8 +44,7 @@ pub(crate) struct Engine<W> {
     pub(crate) inbox: Inbox,
     pub(crate) options: Options,
     pub(crate) network: Option<Network>,
-    /// The game so far, and the position to search.
-    pub(crate) line: Line<Chess>,
+    pub(crate) position: Position,
     /// What the last search left.
     pub(crate) tree: Option<Tree>,
 }
@@ -67,10 +65,15 @@ impl<W: Write> Engine<W> {
                 }
                 Command::NewGame => self.tree = None,
                 Command::SetOption { name, value } => self.set(&name, &value)?,
-                Command::Position { fen, moves } => match read_game(fen.as_deref(), &moves) {
-                    Ok(line) => self.line = line,
-                    Err(why) => self.remark(&format!("position: {why}; the position before it stays"))?,
-                },
+                Command::Position { fen, moves } => {
+                    if let Err(why) = self.position.set(fen.as_deref(), &moves) {
+                        self.remark(&why)?;
+                    }
+                }
+                Command::Go(_) if self.position.is_missing() => {
+                    self.remark("go: there is no position, the one that came is not legal")?;
+                    self.say(format_args!("bestmove (none)"))?;
+                }
                 Command::Go(go) => self.think(&go, at)?,
                 Command::Wrong(why) => self.remark(&why)?,
                 Command::Quit => return Ok(()),

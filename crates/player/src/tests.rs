@@ -238,6 +238,16 @@ fn roots_that_are_over() {
 }
 
 #[test]
+fn a_wrong_position_is_never_the_start_position() {
+    let mut client = Client::new();
+    client.send("position fen 8/8/8/8/8/8/8/8 w - - 0 1");
+    assert!(client.settle()[0].contains("there is none before it"));
+    assert_eq!(client.ask("go nodes 10"), "(none)");
+    client.send("position startpos");
+    assert_ne!(client.ask("go nodes 10"), "(none)");
+}
+
+#[test]
 fn a_position_that_is_wrong_changes_nothing() {
     let mut client = Client::new();
     client.send(&format!("position fen {ONE_MOVE}"));

@@ -101,8 +101,8 @@ impl<W: Write> Engine<W> {
         if go.mate.is_some() {
             self.remark("go: `mate` is not a limit of this engine, it is ignored")?;
         }
-        let mut task = Task::new(go, at, self.line.state().turn(), &self.options);
-        let moves = self.line.state().legal_moves();
+        let mut task = Task::new(go, at, self.position.line().state().turn(), &self.options);
+        let moves = self.position.line().state().legal_moves();
         if moves.is_empty() {
             return self.no_move(&mut task);
         }
@@ -122,14 +122,15 @@ impl<W: Write> Engine<W> {
     fn take_tree(&mut self, task: &Task, restricted: bool, search: SearchConfig) -> Tree {
         let affordable = task.longest().map_or(u128::MAX, |t| t.as_micros() + KEPT_ANYWAY);
         let kept = self.tree.take().filter(|tree| !restricted && tree.search.nodes() as u128 <= affordable);
-        kept.and_then(|tree| tree.follow(&self.line)).unwrap_or_else(|| Tree::new(&self.line, &self.options, search))
+        kept.and_then(|tree| tree.follow(self.position.line()))
+            .unwrap_or_else(|| Tree::new(self.position.line(), &self.options, search))
     }
 
     /// The legal ones of the moves after `searchmoves`; none stand for all.
     fn search_moves(&mut self, go: &Go, legal: &[Move]) -> Result<Vec<Move>, PlayError> {
         let mut only = Vec::new();
         for text in &go.search_moves {
-            match self.line.state().parse_move(text) {
+            match self.position.line().state().parse_move(text) {
                 Ok(m) => only.push(m),
                 Err(_) => self.remark(&format!("go: {} is not legal here, it is left out", quoted(text)))?,
             }
@@ -256,7 +257,7 @@ impl<W: Write> Engine<W> {
 
     /// The answer at a root without a move.
     fn no_move(&mut self, task: &mut Task) -> Result<(), PlayError> {
-        let score = if self.line.state().is_check() { Score::Mate(0) } else { Score::Cp(0) };
+        let score = if self.position.line().state().is_check() { Score::Mate(0) } else { Score::Cp(0) };
         self.say(format_args!("info depth 0 score {}", score_text(score)))?;
         self.release(task)?;
         self.say(format_args!("bestmove (none)"))

@@ -5,10 +5,12 @@
 
 mod command;
 mod inbox;
+mod position;
 mod settings;
 mod voice;
 
-pub use command::{Command, Go, parse_command, quoted, read_game, shortened};
+pub use command::{Command, Go, parse_command, quoted, shortened};
 pub use inbox::{Event, Inbox};
+pub use position::Position;
 pub use settings::{Declared, Kind, Setting, Settings};
 pub use voice::{Voice, score_text};

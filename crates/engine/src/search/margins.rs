@@ -6,8 +6,8 @@ pub(crate) const MOST_EXTENSIONS: i32 = 16;
 pub(crate) const NULL_FROM: i32 = 3;
 /// Depth from which a node without a move from the table is searched a ply less.
 pub(crate) const REDUCED_FROM: i32 = 4;
-/// Depth from which the policy network is asked for its opinion, which takes as long as some thirty nodes.
-pub(crate) const POLICY_FROM: i32 = 6;
+/// Depth from which the policy network is asked for its opinion, which takes as long as some twenty-five nodes.
+pub(crate) const POLICY_FROM: i32 = 8;
 /// Depths up to which the cuts near the leaves are made.
 pub(crate) const REVERSE_DEPTH: i32 = 8;
 pub(crate) const RAZOR_DEPTH: i32 = 3;

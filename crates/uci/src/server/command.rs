@@ -3,8 +3,6 @@
 //! Parsing never fails: what is not a command of UCI is [`Command::Unknown`] and ignored, as the protocol wants it, and
 //! a command that cannot be followed is [`Command::Wrong`] with the reason, for an `info string`.
 
-use games::{Chess, Game, Line};
-
 /// Remarks on one line, at most.
 const MAX_REMARKS: usize = 4;
 
@@ -187,23 +185,6 @@ impl Go {
     }
 }
 
-/// The game of a `position` command.
-///
-/// # Errors
-/// What is wrong with the position or a move, in words.
-pub fn read_game(fen: Option<&str>, moves: &[String]) -> Result<Line<Chess>, String> {
-    let start = match fen {
-        None => Chess::start(),
-        Some(fen) => Chess::from_fen(fen).map_err(|e| e.to_string())?,
-    };
-    let mut line = Line::new(start);
-    for text in moves {
-        let m = line.state().parse_move(text).map_err(|e| e.to_string())?;
-        line.play(m);
-    }
-    Ok(line)
-}
-
 /// A whole number; one that is too large is the largest.
 fn number(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -230,7 +211,7 @@ pub fn shortened(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, Go, parse_command as parse, read_game};
+    use super::{Command, Go, parse_command as parse};
 
     fn go(text: &str) -> Go {
         match parse(text) {
@@ -307,16 +288,6 @@ mod tests {
         for text in ["setoption", "setoption Hash value 3", "setoption nameHash"] {
             assert!(matches!(parse(text), Command::Wrong(_)), "{text}");
         }
-    }
-
-    #[test]
-    fn games_are_read_or_refused_by_name() {
-        let read = |fen: Option<&str>, moves: &str| {
-            read_game(fen, &moves.split(' ').filter(|m| !m.is_empty()).map(str::to_owned).collect::<Vec<_>>())
-        };
-        assert_eq!(read(None, "e2e4 e7e5").unwrap().moves().len(), 2);
-        assert!(read(Some("4k3/8/8/8/8/8/8/8 w - - 0 1"), "").unwrap_err().contains("4k3/8"));
-        assert!(read(None, "e2e4 e7e6 e4e6").unwrap_err().contains("`e4e6`"));
     }
 
     #[test]
