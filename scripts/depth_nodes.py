@@ -71,6 +71,8 @@ def main():
         after = nodes(args, dict(pair.split("=", 1) for pair in text.split()), boards)
         logs = [math.log(a / b) for a, b in zip(after, before)]
         mean, error = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0
+        if not any(logs):
+            raise SystemExit(f"{text}: every position takes the same nodes, so the engine does not use this (a file not found?)")
         low, high = (100 * math.expm1(mean + s * 1.96 * error) for s in (-1, 1))
         print(f"{text}: {100 * math.expm1(mean):+.1f} % nodes (95 %: {low:+.1f} to {high:+.1f})", flush=True)
 

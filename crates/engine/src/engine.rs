@@ -62,7 +62,7 @@ impl<W: Write> Engine<W> {
                     }
                 }
                 Command::Go(_) if self.position.is_missing() => {
-                    self.remark("go: there is no position, the one that came is not legal")?;
+                    self.remark(Position::MISSING)?;
                     self.voice.say(format_args!("bestmove (none)")).map_err(EngineError::Output)?;
                 }
                 Command::Go(go) => self.think(&go, at)?,

@@ -37,7 +37,7 @@ const HIDDEN: usize = 64;
 /// Sums that fit into the registers of any processor.
 const HALF: usize = HIDDEN / 2;
 const TAPS: usize = 9;
-/// Squares that are convolved side by side.
+/// Squares of a row that are convolved side by side; a divisor of 8.
 const ABREAST: usize = 2;
 /// The plane that tells who is to move.
 const TURN: usize = PLANES - 1;

@@ -71,7 +71,7 @@ impl<W: Write> Engine<W> {
                     }
                 }
                 Command::Go(_) if self.position.is_missing() => {
-                    self.remark("go: there is no position, the one that came is not legal")?;
+                    self.remark(Position::MISSING)?;
                     self.say(format_args!("bestmove (none)"))?;
                 }
                 Command::Go(go) => self.think(&go, at)?,

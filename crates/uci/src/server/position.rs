@@ -23,6 +23,9 @@ impl Default for Position {
 }
 
 impl Position {
+    /// What a `go` is told where [`Position::is_missing`].
+    pub const MISSING: &str = "go: there is no position, the one that came is not legal";
+
     /// Follows a `position` command.
     ///
     /// # Errors
