@@ -21,10 +21,6 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub fn resolve(args: &ConfigArgs) -> Result<(Profile, Layout), BoxError> {
     let profile: Profile = args.load()?;
     profile.check().map_err(|e| format!("{}: {e}", args.config.display()))?;
-    if !GAMES.contains(&profile.game.as_str()) {
-        let file = args.config.display();
-        return Err(format!("{file}: `game` = \"{}\": expected one of {}", profile.game, GAMES.join(", ")).into());
-    }
     if profile.threads > 0 {
         // Refused only if the pool runs already, which nothing before this line starts.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(profile.threads).build_global();
@@ -90,9 +86,6 @@ impl DataArgs {
         Ok((profile, layout))
     }
 }
-
-/// The games that a profile can name.
-pub const GAMES: [&str; 3] = ["chess", "connect4", "tictactoe"];
 
 /// Calls a function that is generic over the game with the type that a profile names.
 #[macro_export]

@@ -45,8 +45,32 @@ fn u17_an_elo_out_of_range_quotes_the_engine() {
     run.ok("pretrain", &[]);
     let said = run.fails("eval", &["--set", "eval.elo=800"]);
     assert!(said.contains("UCI_Elo") && said.contains("min 1350"), "{said}");
-    let said = run.fails("eval", &["--set", "eval.opponent=\"grandmaster\""]);
-    assert!(said.contains("grandmaster"), "{said}");
+}
+
+/// Settings that are words or folders are refused under their own key by the stage that uses them.
+#[test]
+fn a_network_or_an_opponent_that_is_not_there_is_refused_under_its_own_key() {
+    let run = RunDir::new(&small_profile());
+    run.ok("corpus", &[]);
+    run.ok("pretrain", &[]);
+    std::fs::create_dir(run.root().join("empty")).unwrap();
+    for (job, key) in [
+        ("pretrain", "pretrain.init"),
+        ("refine", "refine.init"),
+        ("selfplay", "refine.init"),
+        ("eval", "refine.init"),
+        ("eval", "eval.opponent"),
+        ("eval", "eval.network"),
+    ] {
+        for wrong in ["grandmaster", "empty"] {
+            let said = run.fails(job, &["--set", &format!("{key}={wrong}")]);
+            assert!(said.contains(key) && said.contains(wrong), "{job} with {key} = {wrong}: {said}");
+            for other in ["pretrain.init", "refine.init", "eval.opponent", "eval.network"].iter().filter(|k| **k != key)
+            {
+                assert!(!said.contains(other), "{job} with {key} = {wrong} speaks of {other}: {said}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -20,3 +20,4 @@ mod shards;
 mod small_games;
 mod soft;
 mod uci_player;
+mod unreadable;

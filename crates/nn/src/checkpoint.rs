@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use candle_core::Device;
 use games::Shape;
 use pipeline::Store;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -56,6 +57,11 @@ pub struct CheckpointInfo {
     #[serde(skip_serializing_if = "Value::is_null")]
     pub provenance: Value,
 }
+
+/// What to do about a residual network of another size: only its size is a setting.
+const CHANGE_NET: &str = "change [net] or use another folder";
+/// What to do about a network of another kind or for another game.
+const ANOTHER_FOLDER: &str = "use another folder";
 
 /// Which network is the best one after a save.
 #[derive(Clone, Copy)]
@@ -206,16 +212,16 @@ impl Checkpoint {
     /// # Errors
     /// [`NnError::Foreign`].
     pub fn expect_architecture(&self, expected: &Architecture) -> Result<(), NnError> {
-        self.expect(&expected.into())
+        if self.design == Design::from(expected) { Ok(()) } else { Err(self.foreign(expected.id(), CHANGE_NET)) }
     }
 
     /// Refuses a checkpoint of another network.
     fn expect(&self, expected: &Design) -> Result<(), NnError> {
-        if self.design == *expected { Ok(()) } else { Err(self.foreign(expected.id())) }
+        if self.design == *expected { Ok(()) } else { Err(self.foreign(expected.id(), ANOTHER_FOLDER)) }
     }
 
-    fn foreign(&self, expected: String) -> NnError {
-        NnError::Foreign { place: self.place.clone(), expected, found: self.design.id() }
+    fn foreign(&self, expected: String, remedy: &'static str) -> NnError {
+        NnError::Foreign { place: self.place.clone(), expected, found: self.design.id(), remedy }
     }
 
     /// Refuses a network for another game.
@@ -228,15 +234,29 @@ impl Checkpoint {
         }
         let (planes, actions) = (shape.planes(), shape.actions());
         let input = format!("{planes}x{}x{}", shape.height, shape.width);
-        Err(self.foreign(format!("a network with input {input} and {actions} moves")))
+        Err(self.foreign(format!("a network with input {input} and {actions} moves"), ANOTHER_FOLDER))
     }
 
     /// The numbers of a residual network; refuses another.
     fn architecture(&self) -> Result<&Architecture, NnError> {
         match &self.design {
             Design::ResNet(architecture) => Ok(architecture),
-            Design::Policy(_) => Err(self.foreign("a residual network".to_owned())),
+            Design::Policy(_) => Err(self.foreign("a residual network".to_owned(), ANOTHER_FOLDER)),
         }
+    }
+
+    /// Where training was, as its last save said in `info.loader`.
+    ///
+    /// # Errors
+    /// [`NnError::File`] if that is not what a resumed training can go on from: it has to be known, since weights that are
+    /// trained must not go on under a schedule from step 0.
+    pub fn progress<T: DeserializeOwned>(&self) -> Result<T, NnError> {
+        T::deserialize(&self.info.loader).map_err(|error| NnError::File {
+            file: format!("{}/{MANIFEST}", self.place.trim_end_matches('/')),
+            reason: format!(
+                "its `loader`, where training was, cannot be read ({error}): move the folder aside to train anew"
+            ),
+        })
     }
 
     /// Whether the best network is another one than the candidate.
@@ -265,7 +285,8 @@ impl Checkpoint {
         let (weights, about) = weights::decode(bytes, &name)?;
         let id = about["architecture"].as_str().unwrap_or("none");
         if id != self.design.id() {
-            return Err(NnError::Foreign { place: name, expected: self.design.id(), found: id.to_owned() });
+            let (expected, found) = (self.design.id(), id.to_owned());
+            return Err(NnError::Foreign { place: name, expected, found, remedy: ANOTHER_FOLDER });
         }
         if about["kind"] != kind {
             return Err(NnError::File { file: name, reason: format!("it holds {}, expected {kind}", about["kind"]) });

@@ -4,6 +4,9 @@ use candle_core::Device;
 
 use crate::NnError;
 
+/// The names of devices.
+pub const DEVICES: [&str; 4] = ["auto", "cpu", "cuda", "metal"];
+
 /// The device for `auto`, `cpu`, `cuda` or `metal`.
 ///
 /// `auto` takes the first CUDA or Metal device that this build supports and that answers, and else the CPU.

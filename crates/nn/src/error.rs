@@ -60,7 +60,7 @@ pub enum NnError {
         reason: String,
     },
     /// The checkpoint is of another network.
-    #[error("{place} holds the architecture {found}, but {expected} is asked for; change [net] or use another folder")]
+    #[error("{place} holds the architecture {found}, but {expected} is asked for; {remedy}")]
     Foreign {
         /// The folder or file.
         place: String,
@@ -68,6 +68,8 @@ pub enum NnError {
         expected: String,
         /// Found.
         found: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// No whole checkpoint is there.
     #[error("{place} holds no whole checkpoint: {reason}")]

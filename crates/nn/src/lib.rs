@@ -34,7 +34,7 @@ mod weights;
 
 pub use arch::{Architecture, NetConfig, ValueHead};
 pub use checkpoint::{Best, CHECKPOINT_FORMAT, Checkpoint, CheckpointInfo, Design, PolicyKind};
-pub use device::select_device;
+pub use device::{DEVICES, select_device};
 pub use error::NnError;
 pub use loss::BatchView;
 pub use model::{Evaluations, Executor, Model, Outputs};

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::clock::{span, utc_compact, utc_now};
@@ -232,7 +233,10 @@ impl Stage {
     ///
     /// # Errors
     /// [`StampError::Write`]; the stage then still counts as running, and resumes.
-    pub fn finish(&self, fingerprint: &str, summary: Value) -> Result<(), StageError> {
+    pub fn finish(&self, fingerprint: &str, summary: impl Serialize) -> Result<(), StageError> {
+        let path = || self.spec.dir.join(STAMP_FILE);
+        let summary = serde_json::to_value(summary)
+            .map_err(|error| StampError::Write { path: path(), source: io::Error::other(error) })?;
         *self.ticker() = None;
         let stamp = self.ledger.update(|stamp| {
             stamp.status = Status::Done;

@@ -97,7 +97,15 @@ pub(crate) fn load_stamp(dir: &Path) -> Result<Option<Stamp>, StampError> {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
         Err(source) => return Err(StampError::Read { path, source }),
     };
-    serde_json::from_slice(&bytes).map(Some).map_err(|e| StampError::Content { path, why: e.to_string() })
+    let stamp: Stamp = match serde_json::from_slice(&bytes) {
+        Ok(stamp) => stamp,
+        Err(e) => return Err(StampError::Content { path, why: e.to_string() }),
+    };
+    if stamp.status == Status::Done && stamp.fingerprint.is_none() {
+        let why = "it says `done` and has no fingerprint".to_owned();
+        return Err(StampError::Content { path, why });
+    }
+    Ok(Some(stamp))
 }
 
 /// Replaces the stamp of a folder, whole or not at all.

@@ -118,6 +118,14 @@ pub enum PlayerError {
     /// The search failed.
     #[error("the search failed")]
     Search(#[from] SearchError),
+    /// The player knows another game.
+    #[error("{player} does not play {game}: name another player")]
+    OtherGame {
+        /// The player.
+        player: String,
+        /// The game of the match.
+        game: &'static str,
+    },
 }
 
 impl PlayerError {
@@ -125,7 +133,7 @@ impl PlayerError {
     pub fn termination(&self) -> Option<Termination> {
         match self {
             PlayerError::Forfeit { termination, .. } => Some(*termination),
-            PlayerError::Engine(_) | PlayerError::Search(_) => None,
+            PlayerError::Engine(_) | PlayerError::Search(_) | PlayerError::OtherGame { .. } => None,
         }
     }
 }

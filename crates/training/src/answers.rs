@@ -104,7 +104,7 @@ impl Questions<'_> {
         })?;
         let answered = Dataset::open(&[stage.dir().to_owned()], OnBad::Stop)?;
         let report = self.report(&answered)?;
-        stage.finish(&answered.fingerprint(), serde_json::to_value(&report).unwrap_or_default())?;
+        stage.finish(&answered.fingerprint(), &report)?;
         Ok(report)
     }
 

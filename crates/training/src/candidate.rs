@@ -4,6 +4,7 @@ use dataset::{Augment, LoaderSpec, PolicyTarget, Source, Split, TargetSpec};
 use games::Game;
 use nn::{Best, Checkpoint, Schedule, Trainer};
 use pipeline::{Progress, Stage, StageSpec};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::Result;
@@ -11,6 +12,29 @@ use crate::course::{Course, Ended, Place, info, metrics_from, trainer_config};
 use crate::profile::{PretrainConfig, content};
 use crate::stages::{NetworkRef, Stages, fingerprint, required};
 use crate::window::Window;
+
+/// What the step reports.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum CandidateReport {
+    /// There was too little to learn from.
+    Skipped {
+        /// Why.
+        skipped: String,
+    },
+    /// A candidate.
+    Trained {
+        /// Optimizer steps.
+        steps: u64,
+        /// Positions trained on, with repetitions.
+        positions: u64,
+        /// Training rate, loading included.
+        positions_per_second: f64,
+        /// Means over the last steps.
+        policy_loss: f64,
+        value_loss: f64,
+    },
+}
 
 /// What is to be trained, on what, from where.
 pub(crate) struct Candidate<'a> {
@@ -77,7 +101,7 @@ impl<'a> Candidate<'a> {
             let why =
                 format!("{} positions, below train.replay_minimum = {}", self.window.positions, config.replay_minimum);
             pipeline::say!("train {}: skipped: {why}", self.iteration);
-            return Ok(stage.finish("skipped", json!({ "skipped": why }))?);
+            return Ok(stage.finish("skipped", CandidateReport::Skipped { skipped: why })?);
         }
         let device = nn::select_device(&profile.device)?;
         let architecture = profile.architecture(G::SHAPE);
@@ -86,7 +110,7 @@ impl<'a> Candidate<'a> {
         let store = stage.store();
         let (trainer, place) = match Checkpoint::find(store)? {
             Some(saved) => {
-                let place = serde_json::from_value(saved.info.loader.clone()).unwrap_or_default();
+                let place: Place = saved.progress()?;
                 (saved.trainer(&device, settings)?, place)
             }
             None => {
@@ -119,14 +143,14 @@ impl<'a> Candidate<'a> {
         let (policy, value) = course.place.last.mean();
         let weights = Checkpoint::load(store)?.fingerprint();
         let place = &course.place;
-        let summary = json!({
-            "steps": place.step,
-            "positions": place.positions,
-            "positions_per_second": place.positions as f64 / place.seconds.max(1e-9),
-            "policy_loss": policy,
-            "value_loss": value,
-        });
-        Ok(stage.finish(&weights, summary)?)
+        let report = CandidateReport::Trained {
+            steps: place.step,
+            positions: place.positions,
+            positions_per_second: place.positions as f64 / place.seconds.max(1e-9),
+            policy_loss: policy,
+            value_loss: value,
+        };
+        Ok(stage.finish(&weights, report)?)
     }
 
     fn loader(&self, epoch: u64) -> LoaderSpec {

@@ -91,9 +91,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// What a checkpoint remembers, or the start.
-    pub(crate) fn of(saved: Option<&Checkpoint>) -> Self {
-        saved.and_then(|c| serde_json::from_value(c.info.loader.clone()).ok()).unwrap_or_default()
+    /// What a checkpoint remembers; the start where there is none yet.
+    pub(crate) fn of(saved: Option<&Checkpoint>) -> Result<Self> {
+        saved.map_or_else(|| Ok(State::default()), |checkpoint| Ok(checkpoint.progress()?))
     }
 
     /// The state with the course at `place`, for the checkpoint.
@@ -182,7 +182,7 @@ impl Epochs<'_> {
             parameters: self.parameters,
         };
         let weights = Checkpoint::load(self.stage.store())?.fingerprint();
-        self.stage.finish(&weights, serde_json::to_value(&report).unwrap_or_default())?;
+        self.stage.finish(&weights, &report)?;
         Ok(report)
     }
 

@@ -11,9 +11,9 @@ use uci::{Engine, FoundEngine};
 
 use crate::engines::stand_in_note;
 use crate::matches::{Contender, play};
-use crate::profile::{EngineConfig, EvalConfig, Layout, Profile, content};
+use crate::profile::{EngineConfig, EvalConfig, Layout, Profile, SettingError, content};
 use crate::refine::{best_network, untrained};
-use crate::stages::{NetworkRef, Stages, file_hash, fingerprint, locked_stage, required};
+use crate::stages::{NetworkRef, Stages, file_hash, fingerprint, locked_stage, required, summary};
 use crate::teacher::{book_hash, engine_spec};
 use crate::{Error, Result};
 
@@ -37,15 +37,10 @@ pub fn evaluate<G: Game>(
     stop: &Stop,
 ) -> Result<EvalReport> {
     let stages = Stages { profile, layout, stop };
-    let named = Path::new(&profile.eval.network);
     let network = match network {
         Some(dir) => NetworkRef::at(dir)?,
         None if profile.eval.network.is_empty() => best_network::<G>(stages)?,
-        None if named.is_dir() => NetworkRef::at(named)?,
-        None => {
-            let what = "the network that eval.network names";
-            return Err(Error::Missing { what, path: named.to_owned(), stage: "publish" });
-        }
+        None => NetworkRef::named("eval.network", profile.eval.network.as_ref())?,
     };
     run::<G>(stages, &network, "eval", layout.eval(), 0)
 }
@@ -55,15 +50,15 @@ pub(crate) fn run<G: Game>(
     stages: Stages<'_>,
     network: &NetworkRef,
     name: &str,
-    dir: PathBuf,
+    folder: PathBuf,
     generation: u32,
 ) -> Result<EvalReport> {
     let profile = stages.profile;
     let opponent = Opponent::find::<G>(stages)?;
-    let spec = stage_spec::<G>(stages, network, &opponent, name, dir.clone())?;
+    let spec = stage_spec::<G>(stages, network, &opponent, name, folder.clone())?;
     let Some(stage) = locked_stage(spec, stages.layout, None)? else {
-        let stamp = required(dir, "the match", "eval")?;
-        return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("eval"));
+        let stamp = required(folder.clone(), "the match", "eval")?;
+        return summary(&folder, &stamp);
     };
     let ours = contender_of::<G>(profile, network)?;
     let mut spec = match_spec::<G>(stages, generation);
@@ -83,8 +78,7 @@ fn contender_of<G: Game>(profile: &Profile, network: &NetworkRef) -> Result<Cont
 }
 
 fn finish(stage: &Stage, report: &EvalReport) -> Result<()> {
-    let summary = serde_json::to_value(report).unwrap_or_default();
-    stage.finish(&pipeline::content_hash(&summary), summary)?;
+    stage.finish(&pipeline::content_hash(&content(report, &[])), report)?;
     Ok(())
 }
 
@@ -158,7 +152,7 @@ enum Opponent {
 impl Opponent {
     fn find<G: Game>(stages: Stages<'_>) -> Result<Self> {
         let config = &stages.profile.eval;
-        let unfit = |reason: &str| Err(Error::Opponent(config.opponent.clone(), reason.to_owned()));
+        let unfit = |reason: &str| Err(SettingError::new("eval.opponent", &config.opponent, reason).into());
         match config.opponent.as_str() {
             "engine" if G::NAME != Chess::NAME => unfit("UCI engines play chess only; use \"reference\""),
             "engine" => Ok(Opponent::Engine(uci::choose_engine(&stages.profile.engine.path)?)),
@@ -171,7 +165,9 @@ impl Opponent {
                 let stamp = required(dir.clone(), "the pre-trained network", "pretrain")?;
                 Ok(Opponent::Network(NetworkRef { dir, fingerprint: fingerprint(&stamp) }))
             }
-            path if Path::new(path).is_dir() => Ok(Opponent::Network(NetworkRef::at(path.as_ref())?)),
+            path if Path::new(path).is_dir() => {
+                Ok(Opponent::Network(NetworkRef::named("eval.opponent", path.as_ref())?))
+            }
             _ => unfit("expected engine, reference, random, untrained, pretrained or a checkpoint folder"),
         }
     }

@@ -39,6 +39,19 @@ pub(crate) fn spec<G: Game>(
     )
 }
 
+/// What the stamp of a gate says, as the loop reads it.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct GateReport {
+    /// Whether the candidate replaces the best network.
+    pub(crate) accepted: bool,
+    /// Its score in 0..1; absent if no game was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) score: Option<f64>,
+    /// Why there was no match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) skipped: Option<String>,
+}
+
 /// What a gate decided.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Verdict {

@@ -155,9 +155,14 @@ pub enum Error {
         /// What to change.
         hint: &'static str,
     },
-    /// An opponent that this game does not have.
-    #[error("eval.opponent = `{0}`: {1}")]
-    Opponent(String, String),
+    /// A setting names a folder whose network cannot be used.
+    #[error("`{setting}`: {source}")]
+    NamedNetwork {
+        /// The setting.
+        setting: &'static str,
+        /// Why not.
+        source: Box<Error>,
+    },
     /// A key of a match's or a table's file that cannot be followed.
     #[error("`{key}`: {reason}")]
     Lab {
@@ -177,9 +182,6 @@ pub enum Error {
         /// The rating asked for.
         elo: u32,
     },
-    /// A stamp of another version.
-    #[error("the summary of `{0}` in its stage.json cannot be read: move the folder aside and run the stage again")]
-    Summary(&'static str),
     /// A thread of the stage panicked.
     #[error("a worker thread died; this is a fault of the program, please report it with the lines above")]
     Worker,

@@ -80,29 +80,30 @@ impl Contender {
             Contender::Policy { model, name } => {
                 Box::new(PolicyPlayer::new(name, Box::new(NetworkEvaluator::new(model, 1, 0))))
             }
-            Contender::Engine { spec, limit } => chess_only(EnginePlayer::new(spec.clone(), *limit)?),
+            Contender::Engine { spec, limit } => chess_only(EnginePlayer::new(spec.clone(), *limit)?)?,
             Contender::SlotEngine { spec, limit, label, folders } => {
                 let spec = EngineSpec { folder: folders.get(slot).cloned(), ..spec.clone() };
-                chess_only(EnginePlayer::labelled(spec, *limit, label)?)
+                chess_only(EnginePlayer::labelled(spec, *limit, label)?)?
             }
             Contender::Reference => match ReferencePlayer::of_game() {
                 Some(player) => Box::new(player),
-                None => random(),
+                None => return Err(other_game::<G>("a reference player")),
             },
-            Contender::Random => random(),
+            Contender::Random => Box::new(RandomPlayer::default()),
         })
     }
 }
 
-fn random<G: Game>() -> Box<dyn Player<G>> {
-    Box::new(RandomPlayer::default())
-}
-
-/// An engine as a player of any game. Only chess asks for engines: `Opponent::find` refuses them elsewhere.
-fn chess_only<G: Game>(player: EnginePlayer) -> Box<dyn Player<G>> {
+/// An engine as a player of the match's game, which has to be chess.
+fn chess_only<G: Game>(player: EnginePlayer) -> std::result::Result<Box<dyn Player<G>>, PlayerError> {
+    let name = Player::<Chess>::name(&player);
     let player: Box<dyn Player<Chess>> = Box::new(player);
     let any: Box<dyn Any> = Box::new(player);
-    any.downcast::<Box<dyn Player<G>>>().map_or_else(|_| random(), |player| *player)
+    any.downcast::<Box<dyn Player<G>>>().map(|player| *player).map_err(|_| other_game::<G>(&name))
+}
+
+fn other_game<G: Game>(player: &str) -> PlayerError {
+    PlayerError::OtherGame { player: player.to_owned(), game: G::NAME }
 }
 
 /// Plays a match in a folder, resuming what is journaled there.

@@ -16,7 +16,7 @@ use crate::course::info;
 use crate::engines::Teacher;
 use crate::epochs::{Epochs, State, TrainingReport};
 use crate::profile::{Layout, Profile, content};
-use crate::stages::{Stages, fingerprint, locked_stage, required};
+use crate::stages::{Stages, fingerprint, locked_stage, required, summary};
 use crate::teacher::{CorpusReport, Games};
 use crate::{Error, Result};
 
@@ -112,7 +112,7 @@ impl Policy<'_> {
             Some(stage) => run(&stage),
             None => {
                 let (stamp, _) = self.earlier(step)?;
-                serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("policy"))
+                summary(&self.dir(step), &stamp)
             }
         }
     }
@@ -187,7 +187,7 @@ impl Policy<'_> {
                 ..OptimizerConfig::default()
             };
             let saved = Checkpoint::find(stage.store())?;
-            let state = State::of(saved.as_ref());
+            let state = State::of(saved.as_ref())?;
             let trainer = match &saved {
                 Some(checkpoint) => checkpoint.policy_trainer(optimizer)?,
                 None => PolicyTrainer::new(PolicyCnn::new(profile.seed)?, optimizer)?,
@@ -246,7 +246,7 @@ impl Policy<'_> {
             let hash = blake3::hash(&bin).to_hex().to_string();
             let report =
                 ExportReport { bin_bytes: bin.len() as u64, onnx_bytes: onnx.len() as u64, blake3: hash.clone() };
-            stage.finish(&hash, serde_json::to_value(&report).unwrap_or_default())?;
+            stage.finish(&hash, &report)?;
             Ok(report)
         })?;
         let ExportReport { bin_bytes, onnx_bytes, .. } = report;

@@ -18,9 +18,9 @@ mod train;
 use std::time::Duration;
 
 use dataset::TargetSpec;
-use games::Game;
-use nn::{Architecture, NetConfig};
-use search::SearchConfig;
+use games::{Chess, Connect4, Game, TicTacToe};
+use nn::{Architecture, DEVICES, NetConfig};
+use search::{SearchConfig, SearchError};
 use serde::{Deserialize, Serialize};
 
 pub use self::corpus::{Adjudicate, CorpusConfig, Mistakes, Plies, SoftTargets};
@@ -118,6 +118,9 @@ impl From<OnBadShard> for dataset::OnBad {
     }
 }
 
+/// The games that a profile can name.
+const GAMES: [&str; 3] = [Chess::NAME, Connect4::NAME, TicTacToe::NAME];
+
 /// Settings that came after the first release are not written at their default, so that the stamps of older data hold.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -136,11 +139,18 @@ fn auto() -> String {
 #[error("`{key}` = {value}: {reason}")]
 pub struct SettingError {
     /// The full key.
-    pub key: &'static str,
+    pub key: String,
     /// What the profile says.
     pub value: String,
     /// What was expected.
-    pub reason: &'static str,
+    pub reason: String,
+}
+
+impl SettingError {
+    /// Refuses a value.
+    pub(crate) fn new(key: impl Into<String>, value: impl ToString, reason: impl Into<String>) -> Self {
+        SettingError { key: key.into(), value: value.to_string(), reason: reason.into() }
+    }
 }
 
 impl Profile {
@@ -149,7 +159,13 @@ impl Profile {
     /// # Errors
     /// The first setting that no run can follow, by its full key.
     pub fn check(&self) -> Result<(), SettingError> {
-        let refuse = |key, value: String, reason| Err(SettingError { key, value, reason });
+        let refuse = |key: &str, value: String, reason: &str| Err(SettingError::new(key, value, reason));
+        if !GAMES.contains(&self.game.as_str()) {
+            return refuse("game", self.game.clone(), &format!("expected one of {}", GAMES.join(", ")));
+        }
+        if !DEVICES.contains(&self.device.as_str()) {
+            return refuse("device", self.device.clone(), &format!("expected one of {}", DEVICES.join(", ")));
+        }
         for (games, mistakes, random_plies, soft) in [
             (&self.corpus, "corpus.mistakes", "corpus.random_plies", "corpus.soft"),
             (&self.policy.games, "policy.games.mistakes", "policy.games.random_plies", "policy.games.soft"),
@@ -176,19 +192,22 @@ impl Profile {
         if low > high {
             return refuse("selfplay.random_plies", format!("[{low}, {high}]"), "expected [least, most]");
         }
-        let shards = [&self.corpus, &self.policy.games].map(|games| games.games_per_shard);
-        if shards.contains(&0) || self.selfplay.games_per_shard == 0 {
-            return refuse("games_per_shard", "0".to_owned(), "a shard holds at least one game");
+        for (key, games) in [
+            ("corpus.games_per_shard", self.corpus.games_per_shard),
+            ("policy.games.games_per_shard", self.policy.games.games_per_shard),
+            ("selfplay.games_per_shard", self.selfplay.games_per_shard),
+        ] {
+            if games == 0 {
+                return refuse(key, "0".to_owned(), "a shard holds at least one game");
+            }
         }
-        if self.relabel.enabled && self.game != games::Chess::NAME {
+        if self.relabel.enabled && self.game != Chess::NAME {
             return refuse("relabel.enabled", "true".to_owned(), "only chess has a teacher to ask");
         }
-        if self.net.blocks == 0 || self.net.channels == 0 {
-            return refuse(
-                "net",
-                format!("{}x{}", self.net.blocks, self.net.channels),
-                "expected at least one block and one channel",
-            );
+        for (key, size) in [("net.blocks", self.net.blocks), ("net.channels", self.net.channels)] {
+            if size == 0 {
+                return refuse(key, "0".to_owned(), "expected at least one block and one channel");
+            }
         }
         for (key, batch) in [
             ("pretrain.batch", self.pretrain.batch),
@@ -219,10 +238,32 @@ impl Profile {
             }
         }
         self.results.check()?;
-        if self.selfplay.simulations == 0 || self.gate.simulations == 0 {
-            return refuse("simulations", "0".to_owned(), "self-play and gate search at least one simulation");
+        for (key, simulations) in
+            [("selfplay.simulations", self.selfplay.simulations), ("gate.simulations", self.gate.simulations)]
+        {
+            if simulations == 0 {
+                return refuse(key, "0".to_owned(), "expected at least one simulation a move");
+            }
         }
-        Ok(())
+        self.check_search()
+    }
+
+    /// The ranges of the search, self-play's own noise among them. Stages set their own number of simulations.
+    fn check_search(&self) -> Result<(), SettingError> {
+        let checked = |table: &str, search: SearchConfig| {
+            search.check().map_err(|error| match error {
+                SearchError::Config { field, expected, got } => {
+                    SettingError::new(format!("{table}.{field}"), got, format!("expected {expected}"))
+                }
+                SearchError::Range { field, low, high, got } => {
+                    SettingError::new(format!("{table}.{field}"), got, format!("expected {low} to {high}"))
+                }
+                other => SettingError::new(table, "", other.to_string()),
+            })
+        };
+        checked("search", self.search_with(1))?;
+        let (noise_alpha, noise_weight) = (self.selfplay.noise_alpha, self.selfplay.noise_weight);
+        checked("selfplay", SearchConfig { noise_alpha, noise_weight, ..self.search_with(1) })
     }
 
     /// The network of this profile for a game's geometry.
@@ -258,3 +299,6 @@ pub(crate) fn content(value: &impl Serialize, without: &[&str]) -> serde_json::V
     }
     value
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use games::Game;
-use pipeline::{Stage, StageSpec, Stamp, Stop};
+use pipeline::{Stage, StageSpec, Stop};
 
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, CandidateReport};
 use crate::course;
 use crate::engines::Teacher;
+use crate::gate::GateReport;
 use crate::profile::{Layout, OnReject, Profile, SettingError, content};
 use crate::selfplay::SelfplayReport;
-use crate::stages::{NetworkRef, Stages, fingerprint, finished, is_done, locked_stage, required};
-use crate::window::Window;
-use crate::{Error, Result, evaluate, gate, relabel, selfplay};
+use crate::stages::{NetworkRef, Stages, fingerprint, finished, is_done, locked_stage, required, summary};
+use crate::window::{Amount, Window};
+use crate::{Result, evaluate, gate, relabel, selfplay};
 
 /// One of the executables of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,8 +57,8 @@ impl std::fmt::Display for RefineReport {
 pub fn refine<G: Game>(profile: &Profile, layout: &Layout, only: Option<Step>, stop: &Stop) -> Result<RefineReport> {
     let stages = Stages { profile, layout, stop };
     if only == Some(Step::Relabel) && !profile.relabel.enabled {
-        let (key, reason) = ("relabel.enabled", "set it to true to train on the teacher's answers to self-play");
-        return Err(SettingError { key, value: "false".to_owned(), reason }.into());
+        let reason = "set it to true to train on the teacher's answers to self-play";
+        return Err(SettingError::new("relabel.enabled", "false", reason).into());
     }
     let mut place = Place { best: initial::<G>(stages)?, start: None };
     // Only asked who it is: the stamps name it. Workers start their own.
@@ -88,11 +89,11 @@ struct Place {
 
 impl Place {
     /// Reads a gate's verdict.
-    fn advance(&mut self, gate: &Stamp, candidate: &NetworkRef, on_reject: OnReject) {
-        if gate.summary["accepted"].as_bool() == Some(true) {
+    fn advance(&mut self, gate: &GateReport, candidate: &NetworkRef, on_reject: OnReject) {
+        if gate.accepted {
             self.best = candidate.clone();
             self.start = None;
-        } else if gate.summary["skipped"].is_null() {
+        } else if gate.skipped.is_none() {
             self.start = (on_reject == OnReject::Candidate).then(|| candidate.clone());
         }
     }
@@ -117,7 +118,7 @@ impl Iteration<'_> {
             let played = selfplay::selfplay::<G>(stages, stage, i, &place.best)?;
             warn_of_collapse(i, &played);
             let fingerprint = dataset::Dataset::open(&[stage.dir().to_owned()], dataset::OnBad::Stop)?.fingerprint();
-            stage.finish(&fingerprint, serde_json::to_value(&played).unwrap_or_default())?;
+            stage.finish(&fingerprint, &played)?;
             Ok(())
         })?;
         if let Some(go_on) = ran {
@@ -145,19 +146,18 @@ impl Iteration<'_> {
 
         let spec = gate::spec::<G>(stages, i, &candidate, &place.best);
         let ran = self.step(Step::Gate, spec, report, |stage| {
-            let summary = if trained.summary["skipped"].is_null() {
-                let verdict = gate::gate::<G>(stages, stage.dir(), i, &candidate, &place.best)?;
-                pipeline::say!("iteration {i}: {verdict}");
-                serde_json::to_value(&verdict).unwrap_or_default()
-            } else {
-                serde_json::json!({ "accepted": false, "skipped": trained.summary["skipped"] })
-            };
+            if let CandidateReport::Skipped { skipped } = summary(&candidate.dir, &trained)? {
+                let report = GateReport { accepted: false, score: None, skipped: Some(skipped) };
+                return Ok(stage.finish(&pipeline::content_hash(&content(&report, &[])), report)?);
+            }
+            let verdict = gate::gate::<G>(stages, stage.dir(), i, &candidate, &place.best)?;
+            pipeline::say!("iteration {i}: {verdict}");
             // The text tells how long the match took.
-            Ok(stage.finish(&pipeline::content_hash(&content(&summary, &["text"])), summary)?)
+            Ok(stage.finish(&pipeline::content_hash(&content(&verdict, &["text"])), verdict)?)
         })?;
-        let stamp = required(layout.iteration(i, "gate"), "the gate", "gate")?;
-        place.advance(&stamp, &candidate, stages.profile.gate.on_reject);
-        report.lines.push(line(i, layout, &stamp)?);
+        let gate = judged(layout, i)?;
+        place.advance(&gate, &candidate, stages.profile.gate.on_reject);
+        report.lines.push(line(i, layout, &gate)?);
         if let Some(go_on) = ran {
             return Ok(go_on);
         }
@@ -194,14 +194,22 @@ impl Iteration<'_> {
     }
 }
 
-fn line(iteration: u32, layout: &Layout, gate: &Stamp) -> Result<String> {
-    let played = required(layout.iteration(iteration, "selfplay"), "self-play", "selfplay")?.summary;
-    let verdict = match (gate.summary["skipped"].as_str(), gate.summary["accepted"].as_bool()) {
-        (Some(reason), _) => format!("train and gate skipped: {reason}"),
-        (None, Some(true)) => format!("accepted at {:.3}", gate.summary["score"].as_f64().unwrap_or(0.0)),
-        _ => format!("refused at {:.3}", gate.summary["score"].as_f64().unwrap_or(0.0)),
+/// What the gate of an iteration has decided.
+fn judged(layout: &Layout, iteration: u32) -> Result<GateReport> {
+    let dir = layout.iteration(iteration, "gate");
+    summary(&dir, &required(dir.clone(), "the gate", "gate")?)
+}
+
+fn line(iteration: u32, layout: &Layout, gate: &GateReport) -> Result<String> {
+    let dir = layout.iteration(iteration, "selfplay");
+    let Amount { games, positions } = summary(&dir, &required(dir.clone(), "self-play", "selfplay")?)?;
+    let score = gate.score.map_or_else(|| "without a decided game".to_owned(), |score| format!("at {score:.3}"));
+    let verdict = match &gate.skipped {
+        Some(reason) => format!("train and gate skipped: {reason}"),
+        None if gate.accepted => format!("accepted {score}"),
+        None => format!("refused {score}"),
     };
-    Ok(format!("iteration {iteration}: {} games, {} positions; {verdict}", played["games"], played["positions"]))
+    Ok(format!("iteration {iteration}: {games} games, {positions} positions; {verdict}"))
 }
 
 /// The alarms: signs that self-play teaches nothing any more.
@@ -243,11 +251,10 @@ pub(crate) fn initial<G: Game>(stages: Stages<'_>) -> Result<NetworkRef> {
             Ok(NetworkRef { dir, fingerprint: fingerprint(&stamp) })
         }
         "random" => untrained::<G>(stages),
-        path if Path::new(path).is_dir() => NetworkRef::at(path.as_ref()),
-        path => Err(Error::Opponent(
-            path.to_owned(),
-            "refine.init: expected pretrained, random or a checkpoint folder".to_owned(),
-        )),
+        path if Path::new(path).is_dir() => NetworkRef::named("refine.init", path.as_ref()),
+        other => {
+            Err(SettingError::new("refine.init", other, "expected pretrained, random or a checkpoint folder").into())
+        }
     }
 }
 
@@ -280,7 +287,7 @@ pub(crate) fn best_network<G: Game>(stages: Stages<'_>) -> Result<NetworkRef> {
         if judged.iter().any(|(role, network)| verdict.inputs.get(*role) != Some(&network.fingerprint)) {
             break;
         }
-        place.advance(&verdict, &candidate, stages.profile.gate.on_reject);
+        place.advance(&summary(&gate, &verdict)?, &candidate, stages.profile.gate.on_reject);
     }
     Ok(place.best)
 }

@@ -22,7 +22,7 @@ use crate::epochs::{EpochReport, TrainingReport};
 use crate::history::History;
 use crate::profile::{GateConfig, Layout, Profile};
 use crate::refine::{best_network, initial};
-use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
+use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required, summary};
 use crate::supervised::{Lesson, learn};
 use crate::{Error, Result, evaluate, gate};
 pub use config::ResultsConfig;
@@ -181,7 +181,7 @@ impl Lab<'_> {
             // That is what the run itself has trained.
             let dir = self.stages.layout.pretrain();
             let stamp = required(dir.clone(), "the pre-trained network", "pretrain")?;
-            (serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("pretrain"))?, dir)
+            (summary(&dir, &stamp)?, dir)
         } else {
             profile.pretrain.epochs = 1;
             profile.pretrain.max_steps = 0;
@@ -200,7 +200,11 @@ impl Lab<'_> {
         Ok(OfShare {
             one_in,
             positions: remembered["place"]["positions"].as_u64().unwrap_or_default(),
-            validation: kept.cloned().ok_or(Error::Summary("pretrain"))?,
+            validation: kept.cloned().ok_or_else(|| Error::Stale {
+                path: network.dir.clone(),
+                what: "does not say which epoch it kept",
+                stage: "pretrain",
+            })?,
             report: self.against::<G>(&network, self.stages.profile.results.fixed_simulations)?,
         })
     }

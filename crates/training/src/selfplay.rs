@@ -9,10 +9,10 @@ use games::{Color, Game, GameResult, Line, Move, Outcome, Rng, Termination};
 use pipeline::{Progress, Stage, StageSpec};
 use search::{Driver, Evaluator, NetworkEvaluator, Search, SearchConfig, Service, ServiceConfig};
 
+use crate::Result;
 use crate::production::Production;
 use crate::profile::{SelfplayConfig, SettingError, content};
 use crate::stages::{NetworkRef, Stages};
-use crate::{Error, Result};
 
 /// Random openings in a row that may end their game before self-play is given up.
 const OPENING_TRIES: usize = 1000;
@@ -188,11 +188,8 @@ impl Shared<'_> {
             line.play_random(plies, &mut rng).then_some(line)
         };
         let Some(line) = (0..OPENING_TRIES).find_map(opening) else {
-            return Err(Error::Setting(SettingError {
-                key: "selfplay.random_plies",
-                value: format!("[{low}, {high}]"),
-                reason: "expected fewer: a game of random moves is over by then",
-            }));
+            let reason = "expected fewer: a game of random moves is over by then";
+            return Err(SettingError::new("selfplay.random_plies", format!("[{low}, {high}]"), reason).into());
         };
         let opening_plies = line.moves().len();
         let search = Search::new(self.search, line.state().clone(), Rng::from_parts(&[rng.next_u64()]));

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use games::Game;
 use nn::{Architecture, Checkpoint, Model};
-use pipeline::{Plan, Stage, StageSpec, Stamp, Status, Stop, Store};
+use pipeline::{Plan, STAMP_FILE, Stage, StageSpec, Stamp, Status, Stop, Store};
+use serde::de::DeserializeOwned;
 
 use crate::profile::{Layout, Profile};
 use crate::{Error, Result};
@@ -77,7 +78,15 @@ pub(crate) fn is_done(spec: &StageSpec) -> Result<bool> {
     }))
 }
 
-/// The fingerprint of a finished stage's output.
+/// What a finished stage in `dir` has reported.
+///
+/// # Errors
+/// [`Error::Content`] if its stamp says something else: nothing stands in for a fact that cannot be read.
+pub(crate) fn summary<T: DeserializeOwned>(dir: &Path, stamp: &Stamp) -> Result<T> {
+    T::deserialize(&stamp.summary).map_err(|source| Error::Content { path: dir.join(STAMP_FILE), source })
+}
+
+/// The fingerprint of a finished stage's output; a stamp that is done has one, or it is not read.
 pub(crate) fn fingerprint(stamp: &Stamp) -> String {
     stamp.fingerprint.clone().unwrap_or_default()
 }
@@ -97,6 +106,17 @@ impl NetworkRef {
         }
         let fingerprint = Checkpoint::load(&Store::open_existing(dir)?)?.fingerprint();
         Ok(NetworkRef { dir: dir.to_owned(), fingerprint })
+    }
+
+    /// The network in the folder that a setting names.
+    ///
+    /// # Errors
+    /// No folder, or one whose network cannot be used; each names the setting.
+    pub(crate) fn named(setting: &'static str, dir: &Path) -> Result<Self> {
+        if !dir.is_dir() {
+            return Err(Error::NoNetwork { setting, path: dir.to_owned() });
+        }
+        NetworkRef::at(dir).map_err(|source| Error::NamedNetwork { setting, source: Box::new(source) })
     }
 
     /// The checkpoint, if it has the architecture that the profile asks for.

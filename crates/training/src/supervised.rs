@@ -11,7 +11,7 @@ use pipeline::{Stage, StageSpec, Stop};
 use crate::course::{info, trainer_config};
 use crate::epochs::{Epochs, State, TrainingReport};
 use crate::profile::{Layout, Profile, content};
-use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required};
+use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required, summary};
 use crate::{Error, Result, origin};
 
 /// Trains a network on the corpus.
@@ -44,7 +44,7 @@ pub(crate) fn learn<G: Game>(stages: Stages<'_>, lesson: &Lesson) -> Result<Trai
     let spec = spec::<G>(stages, lesson, &fingerprint(&corpus), start.as_ref());
     let Some(stage) = locked_stage(spec, stages.layout, None)? else {
         let stamp = required(lesson.dir.clone(), "the network", "pretrain")?;
-        return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("pretrain"));
+        return summary(&lesson.dir, &stamp);
     };
     Pretraining { stages, stage: &stage, lesson, corpus: fingerprint(&corpus), start }.run::<G>()
 }
@@ -53,8 +53,7 @@ pub(crate) fn learn<G: Game>(stages: Stages<'_>, lesson: &Lesson) -> Result<Trai
 fn start(profile: &Profile) -> Result<Option<NetworkRef>> {
     match Path::new(&profile.pretrain.init) {
         path if path.as_os_str().is_empty() => Ok(None),
-        path if path.is_dir() => NetworkRef::at(path).map(Some),
-        path => Err(Error::NoNetwork { setting: "pretrain.init", path: path.to_owned() }),
+        path => NetworkRef::named("pretrain.init", path).map(Some),
     }
 }
 
@@ -91,7 +90,7 @@ impl Pretraining<'_> {
         let settings =
             trainer_config(config.optimizer, config.weight_decay, config.clip_norm, config.value_weight, config.ema);
         let saved = Checkpoint::find(store)?;
-        let state = State::of(saved.as_ref());
+        let state = State::of(saved.as_ref())?;
         let mut info = info(profile, 0, &self.corpus);
         if let Some(start) = &self.start {
             info.provenance = serde_json::json!({ "init": origin::of_start(start)? });

@@ -14,7 +14,7 @@ use uci::{Deadlines, EngineError, EngineSpec, FoundEngine, Supervised};
 use crate::engines::{Crew, Teacher};
 use crate::production::Production;
 use crate::profile::{CorpusConfig, EngineConfig, Layout, Profile, content};
-use crate::stages::{Stages, locked_stage, required};
+use crate::stages::{Stages, locked_stage, required, summary};
 use crate::{Error, Result};
 
 /// What the `corpus` stage reports.
@@ -139,7 +139,7 @@ impl Games<'_> {
         plan.growable.insert("games".to_owned(), config.games);
         let Some(stage) = locked_stage(plan, stages.layout, range.clone())? else {
             let stamp = required(self.dir.clone(), "the games", self.name)?;
-            return serde_json::from_value(stamp.summary).map_err(|_| Error::Summary(self.name));
+            return summary(&self.dir, &stamp);
         };
         let meta = Meta {
             dataset: self.dataset.to_owned(),
@@ -169,7 +169,7 @@ impl Games<'_> {
         }
         if range.is_none() {
             let fingerprint = Dataset::open(std::slice::from_ref(&self.dir), OnBad::Skip)?.fingerprint();
-            stage.finish(&fingerprint, serde_json::to_value(&report).unwrap_or_default())?;
+            stage.finish(&fingerprint, &report)?;
         }
         Ok(report)
     }

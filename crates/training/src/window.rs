@@ -3,9 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::Deserialize;
+
 use crate::Result;
 use crate::profile::Layout;
-use crate::stages::{fingerprint, required};
+use crate::stages::{fingerprint, required, summary};
+
+/// How much self-play or relabelling has reported.
+#[derive(Deserialize)]
+pub(crate) struct Amount {
+    pub(crate) games: u64,
+    pub(crate) positions: u64,
+}
 
 /// Folders of games, newest first, whose positions fill the window.
 pub(crate) struct Window {
@@ -30,7 +39,7 @@ impl Window {
             }
             let dir = layout.iteration(i, step);
             let stamp = required(dir.clone(), what, step)?;
-            let positions = stamp.summary["positions"].as_u64().unwrap_or(0);
+            let Amount { positions, .. } = summary(&dir, &stamp)?;
             window.inputs.insert(format!("{step}_{i:04}"), fingerprint(&stamp));
             window.positions += positions;
             if i == iteration {

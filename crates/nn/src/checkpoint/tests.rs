@@ -237,6 +237,9 @@ fn t6_foreign_architectures_are_refused_by_name() {
     assert!(loaded.expect_architecture(&arch).is_ok());
     let error = loaded.expect_architecture(&other).unwrap_err().to_string();
     assert!(error.contains(&arch.id()) && error.contains(&other.id()), "{error}");
+    assert!(error.contains("change [net]"), "the size is a setting: {error}");
+    let error = loaded.expect_game(SHAPES[0]).unwrap_err().to_string();
+    assert!(error.contains("use another folder") && !error.contains("[net]"), "the game is none of [net]: {error}");
     // A model file of another network under a manifest that names its hash.
     let foreign = Network::new(&other, &Device::Cpu, 1).unwrap().weights().unwrap();
     let files = BTreeMap::from([(MODEL.to_owned(), model_bytes(&Design::from(&other), &foreign).unwrap())]);

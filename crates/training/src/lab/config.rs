@@ -215,6 +215,9 @@ impl MatchRules {
         if self.games == 0 || !self.games.is_multiple_of(2) {
             return refuse(key("games"), format!("must be even and above 0, two games an opening; got {}", self.games));
         }
+        if !nn::DEVICES.contains(&self.device.as_str()) {
+            return refuse(key("device"), format!("expected one of {}, got {}", nn::DEVICES.join(", "), self.device));
+        }
         if self.max_plies == 0 || self.max_plies > u32::from(u16::MAX) {
             return refuse(key("max_plies"), format!("must be in 1..=65535, got {}", self.max_plies));
         }
@@ -310,6 +313,7 @@ mod tests {
             (ENGINE, "limit = { nodes = 5 }\nsprt = { elo0 = 0, elo1 = 5, model = \"glicko\" }", "match.sprt.model"),
             (ENGINE, "limit = { nodes = 5 }\nopenings = { source = \"book\", path = \"no.epd\" }", "`match.openings`"),
             (ENGINE, "tc = \"1:30\"", "match.tc"),
+            (ENGINE, "limit = { nodes = 5 }\ndevice = \"tpu\"", "`match.device`"),
         ] {
             let error = config(first, ENGINE, rules).unwrap_err();
             assert!(error.contains(named), "{named} is not in {error}");

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{MatchConfig, MatchRules, PlayerConfig};
 use super::player::Known;
+use crate::Result;
 use crate::matches::play;
 use crate::profile::{Layout, content};
-use crate::stages::{finished, locked_stage};
+use crate::stages::{locked_stage, required, summary};
 use crate::teacher::book_hash;
-use crate::{Error, Result};
 
 /// Plays the match of a file in `data/match/<name>`, or reads what it gave.
 ///
@@ -61,7 +61,8 @@ impl Bout<'_> {
         let first = Known::find("first", self.first, rules, stop)?;
         let second = Known::find("second", self.second, rules, stop)?;
         let Some(stage) = locked_stage(self.stage_spec(&first, &second)?, layout, None)? else {
-            return self.report()?.ok_or(Error::Summary("match"));
+            let stamp = required(self.folder.clone(), "the match", "match")?;
+            return Ok(summary::<Summary>(&self.folder, &stamp)?.report);
         };
         let slots: Vec<PathBuf> =
             (0..rules.slots()).map(|slot| stage.dir().join("slots").join(slot.to_string())).collect();
@@ -74,16 +75,8 @@ impl Bout<'_> {
         let report = play::<Chess>(&spec, &a, &b, stage.dir(), stop)?;
         remove_empty(&stage.dir().join("slots"));
         let summary = Summary { score: report.score, text: report.to_string(), report };
-        let value = serde_json::to_value(&summary).unwrap_or_default();
-        stage.finish(&pipeline::content_hash(&value), value)?;
+        stage.finish(&pipeline::content_hash(&content(&summary, &[])), &summary)?;
         Ok(summary.report)
-    }
-
-    /// The report of the match if it is done.
-    pub(crate) fn report(&self) -> Result<Option<MatchReport>> {
-        let Some(stamp) = finished(&self.folder)? else { return Ok(None) };
-        let summary: Summary = serde_json::from_value(stamp.summary).map_err(|_| Error::Summary("match"))?;
-        Ok(Some(summary.report))
     }
 
     fn stage_spec(&self, first: &Known, second: &Known) -> Result<StageSpec> {

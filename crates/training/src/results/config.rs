@@ -41,7 +41,7 @@ impl Default for ResultsConfig {
 
 impl ResultsConfig {
     pub(crate) fn check(&self) -> Result<(), SettingError> {
-        let refuse = |key, value, reason| Err(SettingError { key, value, reason });
+        let refuse = |key: &str, value: String, reason: &str| Err(SettingError::new(key, value, reason));
         if self.shares.contains(&0) {
             let reason = "one in so many games: expected 1 for all of them, 2 for half";
             return refuse("results.shares", format!("{:?}", self.shares), reason);
