@@ -8,7 +8,7 @@ use pipeline::{Progress, Stop};
 use uci::{Engine, EngineError, EngineSpec, Limit, Supervised};
 
 use crate::production::Production;
-use crate::profile::EngineConfig;
+use crate::profile::{EngineConfig, SettingError};
 use crate::teacher::teacher_spec;
 use crate::{Error, Result};
 
@@ -17,20 +17,26 @@ pub(crate) struct Teacher {
     pub(crate) spec: EngineSpec,
     /// What it calls itself, with its version.
     name: String,
+    /// Its options as they are set.
+    options: Vec<(String, String)>,
 }
 
 impl Teacher {
     /// Starts the engine of a profile to learn which one it is; it comes along, ready to work.
     pub(crate) fn start(config: &EngineConfig, stop: &Stop) -> Result<(Self, Supervised)> {
         let spec = teacher_spec(config, stop)?;
-        let mut engine = Supervised::new(spec.clone());
-        let name = engine.engine()?.name().to_owned();
-        Ok((Teacher { spec, name }, engine))
+        let mut supervised = Supervised::new(spec.clone());
+        let engine = supervised.engine().map_err(|error| named_option(config, error))?;
+        let name = engine.name().to_owned();
+        say_unset("engine", &name, engine.unset());
+        let defaults = spec.defaults.iter().filter(|(name, _)| !engine.unset().contains(name));
+        let options = defaults.chain(&spec.options).cloned().collect();
+        Ok((Teacher { spec, name, options }, supervised))
     }
 
     /// What its answers depend on beside the limit, for stamps: name and options.
     pub(crate) fn identity(&self) -> String {
-        let options: Vec<String> = self.spec.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let options: Vec<String> = self.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("{} {}", self.name, options.join(" "))
     }
 
@@ -43,6 +49,25 @@ impl Teacher {
     pub(crate) fn is_reproducible(&self, limit: Limit) -> bool {
         let weakened = |name: &str| ["Elo", "Skill", "Limit"].iter().any(|part| name.contains(part));
         !matches!(limit, Limit::MoveTime(_)) && !self.spec.options.iter().any(|(name, _)| weakened(name))
+    }
+}
+
+/// Says which options an engine did not get because it has none of that name. `who` is its table in the settings.
+pub(crate) fn say_unset(who: &str, engine: &str, unset: &[String]) {
+    if !unset.is_empty() {
+        pipeline::say!("{who}: {engine} has no option {}: not set", unset.join(" and no option "));
+    }
+}
+
+/// An option that an engine of a profile refuses, under the key that asks for it.
+pub(crate) fn named_option(config: &EngineConfig, error: EngineError) -> Error {
+    let EngineError::Option { fault, .. } = &error else { return error.into() };
+    let name = fault.name();
+    let asked = config.options.iter().find(|(other, _)| other.trim().eq_ignore_ascii_case(name.trim()));
+    match asked {
+        Some((key, value)) => SettingError::new(format!("engine.options.{key}"), value, fault.to_string()).into(),
+        None if name == "Hash" => SettingError::new("engine.hash_mb", config.hash_mb, fault.to_string()).into(),
+        None => error.into(),
     }
 }
 

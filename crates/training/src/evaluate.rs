@@ -9,7 +9,7 @@ use games::{Chess, Game, Rng};
 use pipeline::{Stage, StageSpec, Stop};
 use uci::{Engine, FoundEngine};
 
-use crate::engines::stand_in_note;
+use crate::engines::{named_option, say_unset, stand_in_note};
 use crate::matches::{Contender, play};
 use crate::profile::{EngineConfig, EvalConfig, Layout, Profile, SettingError, content};
 use crate::refine::{best_network, untrained};
@@ -126,6 +126,7 @@ fn match_spec<G: Game>(stages: Stages<'_>, generation: u32) -> MatchSpec {
     let (profile, config) = (stages.profile, &stages.profile.eval);
     let mut spec = MatchSpec::new("eval", u64::from(config.games), profile.seed ^ Rng::part("eval"));
     spec.openings = openings::<G>(config);
+    spec.on_bad = profile.on_bad_shard.into();
     spec.concurrency = if config.concurrency > 0 { config.concurrency } else { profile.cores() };
     spec.max_plies = config.max_plies;
     spec.generation = generation;
@@ -181,7 +182,8 @@ impl Opponent {
             Opponent::Network(network) => contender_of::<G>(profile, network)?,
             Opponent::Engine(found) => {
                 let mut spec = engine_spec(&profile.engine, stages.stop)?;
-                let engine = Engine::start(&spec)?;
+                let engine = Engine::start(&spec).map_err(|error| named_option(&profile.engine, error))?;
+                say_unset("engine", engine.name(), engine.unset());
                 let rated = engine.option_table().get("UCI_Elo").is_some();
                 if found.stands_in {
                     notes.push(stand_in_note(engine.name()));
@@ -189,7 +191,11 @@ impl Opponent {
                 match config.elo {
                     0 => {}
                     elo if rated => {
-                        spec = spec.option("UCI_LimitStrength", "true").option("UCI_Elo", &elo.to_string());
+                        let text = elo.to_string();
+                        if let Err(fault) = engine.option_table().check("UCI_Elo", &text) {
+                            return Err(SettingError::new("eval.elo", &text, fault.to_string()).into());
+                        }
+                        spec = spec.option("UCI_LimitStrength", "true").option("UCI_Elo", &text);
                     }
                     elo if found.stands_in => {
                         let note = format!("it plays at its limit alone, as it has no UCI_Elo (eval.elo = {elo})");

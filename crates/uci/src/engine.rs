@@ -92,6 +92,7 @@ pub struct Engine {
     path: std::path::PathBuf,
     name: String,
     options: OptionTable,
+    unset: Vec<String>,
     castling: CastlingMode,
     deadlines: Deadlines,
     /// A `go` whose `bestmove` has not been seen.
@@ -121,8 +122,10 @@ impl Engine {
         if name.is_empty() {
             name = spec.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         }
+        let (mut settings, unset) = options.declared(&spec.defaults, &spec.options);
+        settings.extend_from_slice(&spec.options);
         let commands =
-            options.commands(&spec.options).map_err(|fault| EngineError::Option { path: spec.path.clone(), fault })?;
+            options.commands(&settings).map_err(|fault| EngineError::Option { path: spec.path.clone(), fault })?;
         let chess960 = |(name, value): &(String, String)| {
             name.trim().eq_ignore_ascii_case("UCI_Chess960") && value.trim().eq_ignore_ascii_case("true")
         };
@@ -133,6 +136,7 @@ impl Engine {
             path,
             name,
             options,
+            unset,
             castling,
             deadlines,
             searching: false,
@@ -151,6 +155,11 @@ impl Engine {
     /// The options that the engine declared.
     pub fn option_table(&self) -> &OptionTable {
         &self.options
+    }
+
+    /// The names of the spec's default options that the engine does not declare, and so did not get.
+    pub fn unset(&self) -> &[String] {
+        &self.unset
     }
 
     /// The process id.

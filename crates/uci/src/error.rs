@@ -108,7 +108,7 @@ pub enum EngineError {
         phase: Phase,
         /// How long.
         after: Duration,
-        /// The end of its stderr, and its last line outside of the protocol.
+        /// The end of its stderr, and its last `info string` lines and lines outside of the protocol.
         last_words: String,
     },
     /// The engine is gone.
@@ -120,7 +120,7 @@ pub enum EngineError {
         phase: Phase,
         /// How it ended.
         exit: Exit,
-        /// The end of its stderr, and its last line outside of the protocol.
+        /// The end of its stderr, and its last `info string` lines and lines outside of the protocol.
         last_words: String,
     },
     /// The engine answered with something that is not a legal move.

@@ -82,6 +82,17 @@ pub enum OptionFault {
     },
 }
 
+impl OptionFault {
+    /// The option at fault, as it was asked for.
+    pub fn name(&self) -> &str {
+        match self {
+            OptionFault::Unknown { name, .. } | OptionFault::Value { name, .. } | OptionFault::Inert { name, .. } => {
+                name
+            }
+        }
+    }
+}
+
 impl EngineOption {
     /// Reads an `option` line; `None` if it has no name or no type.
     pub(crate) fn parse(line: &str) -> Option<Self> {
@@ -199,6 +210,19 @@ impl OptionTable {
             Some(option) => option.command(value),
             None => Err(OptionFault::Unknown { name: name.to_owned(), known: self.to_string() }),
         }
+    }
+
+    /// Parts `defaults` into those that the engine declares and the names of those that it does not. What `settings`
+    /// has too is in neither.
+    pub(crate) fn declared(
+        &self,
+        defaults: &[(String, String)],
+        settings: &[(String, String)],
+    ) -> (Vec<(String, String)>, Vec<String>) {
+        let asked = |name: &str| settings.iter().any(|(other, _)| other.trim().eq_ignore_ascii_case(name));
+        let (set, unset): (Vec<_>, Vec<_>) =
+            defaults.iter().filter(|(name, _)| !asked(name)).cloned().partition(|(name, _)| self.get(name).is_some());
+        (set, unset.into_iter().map(|(name, _)| name).collect())
     }
 
     /// The commands that make all `settings`, in their order, after checking each and the set as a whole.

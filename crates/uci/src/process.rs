@@ -36,6 +36,8 @@ const READ: usize = 16 << 10;
 const READS: usize = 64;
 /// What is kept of stderr.
 const TAIL: usize = 2 << 10;
+/// What is kept of the lines on stdout that are for a reader: so many, each up to so many bytes.
+const SAID: (usize, usize) = (4, 500);
 /// How long a process may take to exit after it has closed its output.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 /// How long `quit` may take once the program is being stopped.
@@ -92,14 +94,18 @@ impl Tail {
     }
 }
 
-/// Keeps what is not part of the protocol: it may be an engine's last word.
-fn remember(said: &mut String, line: &UciLine<'_>) {
-    if let UciLine::Other(text) = line
-        && !text.is_empty()
-    {
-        said.clear();
-        said.push_str(text);
+/// Keeps what is said to a reader and not part of the protocol: it may be among an engine's last words.
+fn remember(said: &mut VecDeque<String>, line: &UciLine<'_>) {
+    let (UciLine::Other(text) | UciLine::InfoString(text)) = line else { return };
+    if text.is_empty() {
+        return;
     }
+    let (lines, bytes) = SAID;
+    // Engines repeat some lines before every search: the oldest line's memory takes the new one.
+    let mut kept = if said.len() == lines { said.pop_front().unwrap_or_default() } else { String::new() };
+    kept.clear();
+    kept.push_str(&text[..text.floor_char_boundary(bytes)]);
+    said.push_back(kept);
 }
 
 pub(crate) struct Process {
@@ -114,8 +120,8 @@ pub(crate) struct Process {
     /// The line at `at` began before it was decided to forget what the engine had said.
     stale: bool,
     tail: Arc<Tail>,
-    /// The last line that is not part of the protocol.
-    said: String,
+    /// The last lines on stdout that are for a reader.
+    said: VecDeque<String>,
     interrupt: Option<Arc<AtomicBool>>,
     quit: Duration,
     exit: Option<Exit>,
@@ -146,7 +152,7 @@ impl Process {
             at: 0,
             stale: false,
             tail: Arc::clone(&tail),
-            said: String::new(),
+            said: VecDeque::new(),
             interrupt: spec.interrupt.clone(),
             quit: spec.deadlines.quit,
             exit: None,
@@ -281,10 +287,11 @@ impl Process {
 
     fn last_words(&self, wait: Duration) -> String {
         let stderr = self.tail.text(wait);
-        match (stderr.is_empty(), self.said.is_empty()) {
+        let said = self.said.iter().map(String::as_str).collect::<Vec<_>>().join(" / ");
+        match (stderr.is_empty(), said.is_empty()) {
             (_, true) => stderr,
-            (true, false) => self.said.clone(),
-            (false, false) => format!("{stderr} (and on stdout: {})", self.said),
+            (true, false) => said,
+            (false, false) => format!("{stderr} (and on stdout: {said})"),
         }
     }
 

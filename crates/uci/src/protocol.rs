@@ -50,14 +50,18 @@ impl<'a> Info<'a> {
 pub enum UciLine<'a> {
     /// `id name ...`
     Name(&'a str),
+    /// `id author ...`
+    Author(&'a str),
     /// `option name ... type ...`
     Option(EngineOption),
     /// `uciok`
     UciOk,
     /// `readyok`
     ReadyOk,
-    /// `info ...`; `info string` has no fields.
+    /// `info ...`
     Info(Info<'a>),
+    /// `info string ...`: text for a reader.
+    InfoString(&'a str),
     /// `bestmove ...` with the move as it was written; empty if nothing follows.
     BestMove(&'a str),
     /// Anything else, trimmed: banners, complaints, noise.
@@ -109,6 +113,7 @@ fn parse_info(mut rest: &str) -> Info<'_> {
     let mut info = Info::default();
     while let Some(key) = word(&mut rest) {
         match key {
+            // A comment may follow on the fields of a line.
             "string" => break,
             "depth" => info.depth = number(&mut rest),
             "multipv" => info.multipv = number(&mut rest),
@@ -146,12 +151,22 @@ pub fn parse_line(line: &str) -> UciLine<'_> {
     let text = line.trim_ascii();
     let mut rest = text;
     match word(&mut rest) {
-        Some("info") => UciLine::Info(parse_info(rest)),
+        Some("info") => {
+            let mut ahead = rest;
+            match word(&mut ahead) {
+                Some("string") => UciLine::InfoString(ahead.trim_ascii()),
+                _ => UciLine::Info(parse_info(rest)),
+            }
+        }
         Some("bestmove") => UciLine::BestMove(word(&mut rest).unwrap_or("")),
         Some("readyok") => UciLine::ReadyOk,
         Some("uciok") => UciLine::UciOk,
         Some("option") => EngineOption::parse(text).map_or(UciLine::Other(text), UciLine::Option),
-        Some("id") if word(&mut rest) == Some("name") => UciLine::Name(rest.trim_ascii()),
+        Some("id") => match word(&mut rest) {
+            Some("name") => UciLine::Name(rest.trim_ascii()),
+            Some("author") => UciLine::Author(rest.trim_ascii()),
+            _ => UciLine::Other(text),
+        },
         _ => UciLine::Other(text),
     }
 }
@@ -183,7 +198,8 @@ mod tests {
         assert_eq!((wdl.score, wdl.nodes, wdl.multipv), (Some((Score::Cp(32), Bound::Exact)), Some(24), Some(1)));
         assert_eq!(wdl.pv.trim(), "e2e4");
 
-        assert_eq!(info("info string score cp 999 pv a1a1"), Info::default());
+        assert_eq!(parse_line("info  string score cp 999 pv a1a1"), UciLine::InfoString("score cp 999 pv a1a1"));
+        assert_eq!(info("info depth 3 string score cp 999"), Info { depth: Some(3), ..Info::default() });
         assert_eq!(parse_line("No such option: Nonsense"), UciLine::Other("No such option: Nonsense"));
         let banner = "Stockfish 15.1 by the Stockfish developers (see AUTHORS file)";
         assert_eq!(parse_line(banner), UciLine::Other(banner));
@@ -212,7 +228,8 @@ mod tests {
     #[test]
     fn identity_and_handshake() {
         assert_eq!(parse_line("id name Stockfish 15.1"), UciLine::Name("Stockfish 15.1"));
-        assert_eq!(parse_line("id author someone"), UciLine::Other("id author someone"));
+        assert_eq!(parse_line("id author someone"), UciLine::Author("someone"));
+        assert_eq!(parse_line("id"), UciLine::Other("id"));
         assert_eq!(parse_line(" uciok "), UciLine::UciOk);
         assert_eq!(parse_line("readyok\r"), UciLine::ReadyOk);
         assert_eq!(parse_line(""), UciLine::Other(""));

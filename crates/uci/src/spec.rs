@@ -52,6 +52,9 @@ pub struct EngineSpec {
     pub folder: Option<PathBuf>,
     /// UCI options, set in this order and checked against what the engine declares.
     pub options: Vec<(String, String)>,
+    /// UCI options that are set before those, but only where the engine declares them and `options` does not have them:
+    /// what the program would like, as opposed to what its user asks for.
+    pub defaults: Vec<(String, String)>,
     /// How long to wait.
     pub deadlines: Deadlines,
     /// When it becomes true, every wait ends within 100 ms.
@@ -66,6 +69,7 @@ impl EngineSpec {
             args: Vec::new(),
             folder: None,
             options: Vec::new(),
+            defaults: Vec::new(),
             deadlines: Deadlines::default(),
             interrupt: None,
         }
@@ -75,6 +79,13 @@ impl EngineSpec {
     #[must_use]
     pub fn option(mut self, name: &str, value: &str) -> Self {
         self.options.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds a UCI option that is set only where the engine declares it.
+    #[must_use]
+    pub fn default_option(mut self, name: &str, value: &str) -> Self {
+        self.defaults.push((name.to_owned(), value.to_owned()));
         self
     }
 

@@ -479,3 +479,42 @@ fn an_engine_is_told_the_clocks() {
     let mut late = start(&fake(&["--slow", "950"]));
     assert!(late.play(&opening(), clocks).unwrap().time > Duration::from_millis(900));
 }
+
+#[test]
+fn an_engine_that_dies_in_a_search_is_told_with_its_last_lines() {
+    let script = "read l; echo 'id name Crasher'; echo 'id author Someone Important'; echo uciok; read l; echo readyok; \
+                  read l; read l; echo 'info depth 1 score cp 1 pv e2e4'; \
+                  echo 'info string ERROR: the network file is missing'; \
+                  echo 'info string ERROR: the engine will be terminated now'; exit 1";
+    let mut engine = start(&shell(script));
+    let text = engine.play(&opening(), NODES).unwrap_err().to_string();
+    for part in ["status 1", "the network file is missing", "will be terminated now"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(!text.contains("Someone Important") && !text.contains("score cp"), "{text}");
+
+    // An engine that talks without end: the last of it is kept, cut to a readable length.
+    let chatty = "read l; echo uciok; read l; echo readyok; read l; read l; \
+                  for i in 1 2 3 4 5 6 7 8; do printf 'info string line %s %0900d\\n' $i 0; done; exit 1";
+    let text = start(&shell(chatty)).play(&opening(), NODES).unwrap_err().to_string();
+    assert!(text.contains("line 8") && text.contains("line 5") && !text.contains("line 4"), "{text}");
+    assert!(text.len() < 3000, "{}", text.len());
+}
+
+#[test]
+fn default_options_are_sent_only_where_they_are_declared() {
+    let wants = |args: &[&str]| fake(args).default_option("Threads", "1").default_option("Hash", "16");
+    assert!(start(&wants(&[])).unset().is_empty());
+    // This fake engine exits when an option is set that it does not have.
+    let mut engine = start(&wants(&["--lacks", "Hash", "--lacks", "Threads"]));
+    assert_eq!(engine.unset(), ["Threads", "Hash"]);
+    engine.play(&opening(), NODES).unwrap();
+    // What the user asks for goes before the default, and is refused where it is not declared.
+    let engine = start(&wants(&[]).option("hash", "32"));
+    assert!(engine.unset().is_empty());
+    let error = Engine::start(&wants(&["--lacks", "Hash"]).option("hash", "32")).unwrap_err().to_string();
+    assert!(error.contains("there is no option `hash`"), "{error}");
+    // A default that the engine has but does not take is no less wrong than a setting.
+    let error = Engine::start(&fake(&[]).default_option("Hash", "0")).unwrap_err().to_string();
+    assert!(error.contains("option name Hash type spin"), "{error}");
+}

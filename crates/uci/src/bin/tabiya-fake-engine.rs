@@ -13,6 +13,7 @@
 //! --stderr-flood B    writes B bytes to stderr before uciok and before every move
 //! --odd-spacing       noise and odd spacing around the protocol
 //! --other-pv          its last exact score belongs to another move
+//! --lacks NAME        has no option NAME, and exits with status 4 when it is set (may be repeated)
 //! --plain             has no options of strength (Skill Level, UCI_LimitStrength, UCI_Elo)
 //! --ignore-quit       ignores quit, SIGTERM and the end of its input (for 30 s)
 //! --strict            exits with status 4 when a position command holds an illegal move
@@ -67,6 +68,7 @@ struct Config {
     other_pv: bool,
     strict: bool,
     plain: bool,
+    lacks: Vec<String>,
     state: Option<String>,
 }
 
@@ -84,6 +86,7 @@ impl Config {
                     let phase = phase.ok_or_else(|| format!("{flag} needs id, uciok, isready or go"))?;
                     *(if flag == "--hang" { &mut config.hang } else { &mut config.die_at }) = Some(phase);
                 }
+                "--lacks" => config.lacks.extend(args.next()),
                 "--seed" => config.seed = number(&flag, args.next())?,
                 "--die-every" => config.die_every = number(&flag, args.next())?,
                 "--illegal-every" => config.illegal_every = number(&flag, args.next())?,
@@ -230,7 +233,8 @@ impl Fake {
         self.say(&format!("id name {name}\nid author Tabiya\n\n"));
         self.fault("id");
         let of_strength = |line: &&str| ["UCI_Elo", "UCI_LimitStrength", "Skill"].iter().any(|o| line.contains(o));
-        let options = OPTIONS.lines().filter(|line| !self.config.plain || !of_strength(line));
+        let lacks = |line: &&str| self.config.lacks.iter().any(|name| line.contains(&format!("name {name} type")));
+        let options = OPTIONS.lines().filter(|line| !(self.config.plain && of_strength(line) || lacks(line)));
         self.say(&options.map(|line| format!("{line}\n")).collect::<String>());
         self.say("uciok\n");
         self.fault("uciok");
@@ -239,6 +243,10 @@ impl Fake {
     /// Out-of-range values are ignored in silence, as Stockfish does.
     fn set_option(&mut self, text: &str) {
         let (name, value) = text.split_once(" value ").unwrap_or((text, ""));
+        if self.config.lacks.iter().any(|lacking| lacking == name) {
+            eprintln!("fake engine: {name} was set, which is not declared");
+            exit(4);
+        }
         let number = |range: std::ops::RangeInclusive<u64>| value.parse().ok().filter(|v| range.contains(v));
         match name.to_ascii_lowercase().as_str() {
             "uci_limitstrength" => self.limit_strength = value == "true",
