@@ -17,6 +17,7 @@ struct Args {
 
 fn main() {
     let args = Args::parse();
+    uci::server::greet("tabiya");
     pipeline::run(|stop| {
         let network = args.network.as_deref();
         match player::serve(BufReader::new(stdin()), stdout(), network, stop) {

@@ -10,6 +10,7 @@ usage: .venv/bin/python scripts/depth_nodes.py data/match/NAME/games.pgn --depth
 import argparse
 import concurrent.futures
 import math
+import os
 import pathlib
 import random
 import statistics
@@ -18,6 +19,8 @@ import chess
 import chess.engine
 import chess.pgn
 
+# Where cargo and make put what they build.
+TARGET = os.environ.get("CARGO_TARGET_DIR") or "target"
 FIRST, LAST = 8, 100  # plies between which positions are drawn
 
 
@@ -25,7 +28,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("games", type=pathlib.Path, help="a PGN file to draw positions from, one of a game")
     parser.add_argument("--set", action="append", default=[], help="options, NAME=VALUE, separated by spaces")
-    parser.add_argument("--engine", type=pathlib.Path, default=pathlib.Path("target/release/tabiya-ab"))
+    parser.add_argument("--engine", type=pathlib.Path, default=pathlib.Path(TARGET) / "release/tabiya-ab")
     parser.add_argument("--positions", type=int, default=1000)
     parser.add_argument("--depth", type=int, default=11)
     parser.add_argument("--workers", type=int, default=2)

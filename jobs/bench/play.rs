@@ -95,8 +95,8 @@ pub(crate) fn selfplay(
     let model = Model::from_network(&network(blocks, channels)?)?;
     let (stage, counters) = (SelfplayConfig::default(), Arc::new(Counters::default()));
     let evaluator = |_| {
-        let inner = NetworkEvaluator::new(&model, stage.inference_batch_size, stage.cache);
-        Counted { inner, counters: Arc::clone(&counters) }
+        let inner = NetworkEvaluator::new(&model, stage.inference_batch_size, stage.cache)?;
+        Ok(Counted { inner, counters: Arc::clone(&counters) })
     };
     let config = SearchConfig {
         simulations,
@@ -107,9 +107,9 @@ pub(crate) fn selfplay(
     let start = Instant::now();
     let until = start + Duration::from_secs_f64(seconds);
     let games = games.unwrap_or(2 * stage.games_in_flight);
-    let played: Vec<Played> = search::run_workers((0..cores()).map(evaluator).collect(), |worker, evaluator| {
-        play(config, games, worker as u64, until, evaluator)
-    })?;
+    let evaluators = (0..cores()).map(evaluator).collect::<Result<Vec<_>, SearchError>>()?;
+    let played: Vec<Played> =
+        search::run_workers(evaluators, |worker, evaluator| play(config, games, worker as u64, until, evaluator))?;
     let took = start.elapsed().as_secs_f64();
     let per_second = |count: u64| count as f64 / took;
     let evaluations = counters.evaluations.load(Ordering::Relaxed);

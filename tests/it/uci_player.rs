@@ -102,7 +102,8 @@ with engine.analysis(chess.Board()) as analysis:
             break
 only = engine.play(chess.Board(), chess.engine.Limit(nodes=50), root_moves=[chess.Move.from_uci('a2a4')])
 assert only.move == chess.Move.from_uci('a2a4')
-castle = chess.Board('r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1', chess960=True)
+assert 'UCI_Chess960' not in engine.options
+castle = chess.Board('r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1')
 move = engine.play(castle, chess.engine.Limit(nodes=20), root_moves=[castle.parse_san('O-O')]).move
 assert castle.is_castling(move) and move in castle.legal_moves
 mated = chess.Board('7k/6Q1/5K2/8/8/8/8/8 b - - 0 1')

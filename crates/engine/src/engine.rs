@@ -54,16 +54,23 @@ impl<W: Write> Engine<W> {
                     self.load_policy()?;
                     self.voice.say(format_args!("readyok")).map_err(EngineError::Output)?;
                 }
-                Command::NewGame => self.forget(),
+                Command::NewGame => {
+                    self.forget();
+                    self.position = Position::default();
+                }
                 Command::SetOption { name, value } => self.set(&name, &value)?,
                 Command::Position { fen, moves } => {
                     if let Err(why) = self.position.set(fen.as_deref(), &moves) {
                         self.remark(&why)?;
                     }
                 }
+                Command::WrongPosition(why) => {
+                    let said = self.position.refuse(&why);
+                    self.remark(&said)?;
+                }
                 Command::Go(_) if self.position.is_missing() => {
                     self.remark(Position::MISSING)?;
-                    self.voice.say(format_args!("bestmove (none)")).map_err(EngineError::Output)?;
+                    self.voice.say(format_args!("bestmove 0000")).map_err(EngineError::Output)?;
                 }
                 Command::Go(go) => self.think(&go, at)?,
                 Command::Wrong(why) => self.remark(&why)?,
@@ -84,23 +91,20 @@ impl<W: Write> Engine<W> {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
+        let kept = self.options.hash;
         match self.options.set(name, value) {
             Ok(Effect::Nothing) => Ok(()),
+            Ok(Effect::Resize) if self.table.resize(self.options.hash) => Ok(()),
             Ok(Effect::Resize) => {
-                // The old one goes first: there may be no room for both.
-                self.table = Table::new(1);
-                match Table::of(self.options.hash) {
-                    Some(table) => self.table = table,
-                    None => {
-                        let size = self.options.hash;
-                        self.remark(&format!("setoption: no memory for a table of {size} MiB, going on with 1 MiB"))?;
-                    }
-                }
-                Ok(())
+                let asked = std::mem::replace(&mut self.options.hash, kept);
+                self.remark(&format!("setoption: there is no memory for {asked} MiB, Hash stays at {kept} MiB"))
             }
             Ok(Effect::Clear) => {
                 self.forget();
                 Ok(())
+            }
+            Err(why) if name.eq_ignore_ascii_case("Hash") => {
+                self.remark(&format!("setoption: {why}; it stays at {kept} MiB"))
             }
             Err(why) => self.remark(&format!("setoption: {why}")),
         }
@@ -140,6 +144,8 @@ impl<W: Write> Engine<W> {
 
     /// Answers `go`, which came at `at`.
     fn think(&mut self, go: &Go, at: Instant) -> Result<(), EngineError> {
+        let white = self.position.line().state().turn() == Color::White;
+        let go = &go.settled(white);
         for remark in &go.remarks {
             self.remark(remark)?;
         }
@@ -152,7 +158,7 @@ impl<W: Write> Engine<W> {
 
         let depth = go.depth.map_or(MAX_PLY as i32, |d| d.min(MAX_PLY as u32) as i32);
         let shared = Shared::new(self.options.threads - 1, go.nodes.unwrap_or(u64::MAX));
-        let task = Task::new(go, at, line.state().turn() == Color::White, &self.options);
+        let task = Task::new(go, at, white, &self.options);
         let streams = (&mut self.voice, &mut self.inbox);
         let mut watch = Watch::new(streams, &self.options, (&self.table, &shared), line, task);
         let policy = self.policy.as_ref().filter(|(path, _)| self.options.policy() == Some(path));
@@ -184,6 +190,7 @@ impl<W: Write> Engine<W> {
             Search::new(setup, main, &mut watch).run(&root, depth, self.options.multi_pv)
         });
         let answer = |watch: &mut Watch<'_, W>| {
+            watch.conclude(&found)?;
             watch.release()?;
             watch.voice.say(format_args!("{}", best_move(line, &found)))
         };

@@ -12,6 +12,7 @@ const THREADS: &str = "Threads";
 const MULTI_PV: &str = "MultiPV";
 const PONDER: &str = "Ponder";
 const OVERHEAD: &str = "Move Overhead";
+const SHOW_WDL: &str = "UCI_ShowWDL";
 const CLEAR_HASH: &str = "Clear Hash";
 const POLICY: &str = "Policy";
 const POLICY_FILE: &str = "PolicyFile";
@@ -24,6 +25,8 @@ pub(crate) struct Options {
     pub(crate) hash: usize,
     pub(crate) threads: usize,
     pub(crate) multi_pv: usize,
+    /// Whether reports tell the chances of win, draw and loss.
+    pub(crate) show_wdl: bool,
     /// What passes between the clock's start and end of a move without the engine: pipes, the other program, a network.
     pub(crate) overhead: Duration,
     /// The network that orders moves, if one shall.
@@ -50,6 +53,7 @@ impl Options {
             (THREADS, spin(1, 1, 256)),
             (MULTI_PV, spin(1, 1, 218)),
             (PONDER, Kind::Check(false)),
+            (SHOW_WDL, Kind::Check(false)),
             (OVERHEAD, spin(10, 0, 5000)),
             (CLEAR_HASH, Kind::Button),
             (POLICY, Kind::Check(false)),
@@ -62,6 +66,7 @@ impl Options {
             hash: declared.default_of(HASH) as usize,
             threads: declared.default_of(THREADS) as usize,
             multi_pv: declared.default_of(MULTI_PV) as usize,
+            show_wdl: false,
             overhead: Duration::from_millis(declared.default_of(OVERHEAD) as u64),
             policy: false,
             policy_file: PathBuf::new(),
@@ -91,6 +96,7 @@ impl Options {
             (HASH, Setting::Spin(n)) => self.hash = n as usize,
             (THREADS, Setting::Spin(n)) => self.threads = n as usize,
             (MULTI_PV, Setting::Spin(n)) => self.multi_pv = n as usize,
+            (SHOW_WDL, Setting::Check(on)) => self.show_wdl = on,
             (OVERHEAD, Setting::Spin(n)) => self.overhead = Duration::from_millis(n as u64),
             (POLICY, Setting::Check(on)) => self.policy = on,
             (POLICY_FILE, Setting::Text(file)) => self.policy_file = PathBuf::from(file),
@@ -126,6 +132,7 @@ mod tests {
             ("multipv", "5", Effect::Nothing),
             ("Move overhead", "0", Effect::Nothing),
             ("Ponder", "true", Effect::Nothing),
+            ("uci_showwdl", "true", Effect::Nothing),
             ("Clear Hash", "", Effect::Clear),
             ("nullmove", "false", Effect::Clear),
             ("NullMove", "false", Effect::Nothing),
@@ -134,7 +141,7 @@ mod tests {
             assert_eq!(options.set(name, value), Ok(effect), "{name}");
         }
         assert_eq!((options.hash, options.threads, options.multi_pv, options.overhead), (64, 2, 5, Duration::ZERO));
-        assert!(!options.features.null_move && options.features.table);
+        assert!(options.show_wdl && !options.features.null_move && options.features.table);
         assert_eq!(options.policy(), None);
         assert_eq!(options.set("Policy", "true"), Ok(Effect::Clear));
         assert_eq!(options.set("PolicyFile", "/x y/z.bin"), Ok(Effect::Nothing));

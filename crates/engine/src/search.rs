@@ -51,6 +51,8 @@ pub(crate) struct Report<'a> {
     pub(crate) found: &'a RootMove,
     /// Nodes of this thread.
     pub(crate) nodes: u64,
+    /// Whether this move is the answer, so that it is told whatever is known of it.
+    pub(crate) is_answer: bool,
 }
 
 /// What the threads of a search have in common.

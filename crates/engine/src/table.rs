@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use games::Move;
+use uci::server::fits_in_memory;
 
 use crate::score::{from_table, to_table};
 
@@ -125,18 +126,27 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table of so many MiB, at least 1; `None` if there is not so much memory.
-    pub(crate) fn of(mebibytes: usize) -> Option<Self> {
-        let count = (mebibytes.max(1) << 20) / size_of::<Bucket>();
-        let mut buckets = Vec::new();
-        buckets.try_reserve_exact(count).ok()?;
-        buckets.resize_with(count, Bucket::default);
-        Some(Table { buckets: buckets.into(), age: AtomicU8::new(0) })
+    /// A table of so many MiB, or the smallest one where there is not so much memory.
+    pub(crate) fn new(mebibytes: usize) -> Self {
+        let mut table = Table { buckets: Box::new([Bucket::default()]), age: AtomicU8::new(0) };
+        table.resize(mebibytes);
+        table
     }
 
-    /// A table of so many MiB, or the smallest one.
-    pub(crate) fn new(mebibytes: usize) -> Self {
-        Table::of(mebibytes).unwrap_or_else(|| Table { buckets: Box::new([Bucket::default()]), age: AtomicU8::new(0) })
+    /// Becomes an empty table of so many MiB, at least 1. Where there is not so much memory it stays as it is, and the
+    /// answer is `false`.
+    pub(crate) fn resize(&mut self, mebibytes: usize) -> bool {
+        let count = (mebibytes.max(1) << 20) / size_of::<Bucket>();
+        let bytes = |buckets: usize| buckets * size_of::<Bucket>();
+        let mut buckets = Vec::new();
+        if !fits_in_memory(bytes(count), bytes(self.buckets.len())) || buckets.try_reserve_exact(count).is_err() {
+            return false;
+        }
+        // Only addresses were reserved: the old table goes before the new one is written, as both may not fit.
+        self.buckets = Box::default();
+        buckets.resize_with(count, Bucket::default);
+        *self = Table { buckets: buckets.into(), age: AtomicU8::new(0) };
+        true
     }
 
     /// Forgets everything.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use games::{Chess, Game, Line, Move};
-use uci::server::{Command, Event, Go, Inbox, Voice, score_text};
+use uci::server::{Command, Event, Go, Inbox, Voice, score_text, wdl};
 
 use crate::options::Options;
-use crate::score::{MAX_PLY, as_uci, mate_in};
-use crate::search::{Aborted, Monitor, Progress, Report};
+use crate::score::{INFINITE, MAX_PLY, as_uci, mate_in};
+use crate::search::{Aborted, Found, Monitor, Progress, Report};
 use crate::table::{Bound, Table};
 use crate::time::{Budget, Clock, Confidence};
 
@@ -20,6 +20,8 @@ const INTERVAL: u64 = 1024;
 /// Nodes that are searched even if the clock has no time left, which takes about a millisecond: enough for a move that
 /// does not lose at once.
 const AT_LEAST: u64 = 2048;
+/// Centipawns that correspond to 400 Elo where chances are told.
+const WDL_SCALE: f32 = 400.0;
 /// Before this, only what is known exactly is reported.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -156,6 +158,8 @@ pub(crate) struct Watch<'a, W> {
     pub(crate) shared: &'a Shared,
     pub(crate) line: &'a Line<Chess>,
     pub(crate) task: Task,
+    /// The first two moves of the best line that was reported last.
+    reported: Vec<Move>,
     /// Why nothing more can be said.
     failure: io::Result<()>,
 }
@@ -168,7 +172,7 @@ impl<'a, W: Write> Watch<'a, W> {
         line: &'a Line<Chess>,
         task: Task,
     ) -> Self {
-        Watch { voice, inbox, options, table, shared, line, task, failure: Ok(()) }
+        Watch { voice, inbox, options, table, shared, line, task, reported: Vec::new(), failure: Ok(()) }
     }
 
     /// Says something beside the search.
@@ -190,11 +194,26 @@ impl<'a, W: Write> Watch<'a, W> {
             Command::Quit
             | Command::Go(_)
             | Command::Position { .. }
+            | Command::WrongPosition(_)
             | Command::SetOption { .. }
             | Command::NewGame => {
                 self.task.stopped = true;
                 self.inbox.put_back(event);
             }
+        }
+        Ok(())
+    }
+
+    /// Reports the answer, if the last report was not of it: programs show the last line as the reason of the move.
+    pub(crate) fn conclude(&mut self, found: &Found) -> io::Result<()> {
+        std::mem::replace(&mut self.failure, Ok(()))?;
+        if begin(&found.moves[0].line) == self.reported {
+            return Ok(());
+        }
+        let told = found.moves.iter().take(self.options.multi_pv).enumerate();
+        for (rank, found_move) in told.filter(|(rank, m)| *rank == 0 || m.score > -INFINITE) {
+            let (depth, nodes) = (found.depth, found.nodes);
+            self.report(&Report { depth, rank, found: found_move, nodes, is_answer: true })?;
         }
         Ok(())
     }
@@ -227,21 +246,32 @@ impl<'a, W: Write> Watch<'a, W> {
         let found = report.found;
         let bound = match found.bound {
             Bound::Exact => "",
-            _ if elapsed < QUIET => return Ok(()),
+            _ if elapsed < QUIET && !report.is_answer => return Ok(()),
             Bound::Lower => " lowerbound",
             Bound::Upper => " upperbound",
         };
         let nodes = report.nodes + self.shared.helped();
         let speed = u128::from(nodes) * 1_000_000 / elapsed.as_micros().max(1);
         let mut out = format!(
-            "info depth {} seldepth {} multipv {} score {}{bound} nodes {nodes} nps {speed} hashfull {} time {} pv",
+            "info depth {} seldepth {} multipv {}",
             report.depth,
             found.deepest.max(found.line.len()),
-            report.rank + 1,
-            score_text(as_uci(found.score)),
-            self.table.fullness(),
-            elapsed.as_millis(),
+            report.rank + 1
         );
+        // A search of a few nodes ends before any move has a score.
+        if found.score > -INFINITE {
+            let score = as_uci(found.score);
+            let _ = write!(out, " score {}{bound}", score_text(score));
+            if self.options.show_wdl {
+                let [win, draw, loss] = wdl(score.expectation(WDL_SCALE), None);
+                let _ = write!(out, " wdl {win} {draw} {loss}");
+            }
+        }
+        let (full, time) = (self.table.fullness(), elapsed.as_millis());
+        let _ = write!(out, " nodes {nodes} nps {speed} hashfull {full} time {time} pv");
+        if report.rank == 0 {
+            self.reported = begin(&found.line).to_vec();
+        }
         for text in line_texts(self.line.state(), &found.line) {
             let _ = write!(out, " {text}");
         }
@@ -277,6 +307,11 @@ impl<W: Write> Monitor for Watch<'_, W> {
         }
         task.pondering || task.infinite || !task.has_enough(task.clock_began.elapsed())
     }
+}
+
+/// What a `bestmove` tells of a line: the move and the expected reply.
+fn begin(line: &[Move]) -> &[Move] {
+    &line[..line.len().min(2)]
 }
 
 /// The answer to `uci`.

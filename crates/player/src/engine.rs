@@ -5,8 +5,7 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use pipeline::{Stop, error_chain};
-use shakmaty::CastlingMode;
-use uci::server::{Command, Event, Inbox, Position, Voice};
+use uci::server::{Command, Event, Inbox, Position, Voice, fits_in_memory};
 
 use crate::error::{LoadError, PlayError};
 use crate::network::Network;
@@ -63,16 +62,20 @@ impl<W: Write> Engine<W> {
                         Err(error) => return Err(error),
                     }
                 }
-                Command::NewGame => self.tree = None,
+                Command::NewGame => (self.tree, self.position) = (None, Position::default()),
                 Command::SetOption { name, value } => self.set(&name, &value)?,
                 Command::Position { fen, moves } => {
                     if let Err(why) = self.position.set(fen.as_deref(), &moves) {
                         self.remark(&why)?;
                     }
                 }
+                Command::WrongPosition(why) => {
+                    let said = self.position.refuse(&why);
+                    self.remark(&said)?;
+                }
                 Command::Go(_) if self.position.is_missing() => {
                     self.remark(Position::MISSING)?;
-                    self.say(format_args!("bestmove (none)"))?;
+                    self.say(format_args!("bestmove 0000"))?;
                 }
                 Command::Go(go) => self.think(&go, at)?,
                 Command::Wrong(why) => self.remark(&why)?,
@@ -99,21 +102,33 @@ impl<W: Write> Engine<W> {
         self.say(format_args!("id name Tabiya {version}\nid author the Tabiya authors\n{options}uciok"))
     }
 
-    /// How castling is written.
-    pub(crate) fn castling(&self) -> CastlingMode {
-        if self.options.chess960 { CastlingMode::Chess960 } else { CastlingMode::Standard }
-    }
-
     fn set(&mut self, name: &str, value: &str) -> Result<(), PlayError> {
+        let before = self.options.clone();
         match self.options.set(name, value) {
             Ok(Effect::Nothing) => {}
-            Ok(Effect::Resize | Effect::Clear) => {
-                self.tree = None;
-                if let Some(network) = &mut self.network {
-                    network.resize(&self.options);
-                }
+            Ok(Effect::Resize | Effect::Clear) => self.resize(before)?,
+            Err(why) if name.eq_ignore_ascii_case("Hash") => {
+                self.remark(&format!("setoption: {why}; it stays at {} MiB", before.hash >> 20))?;
             }
             Err(why) => self.remark(&format!("setoption: {why}"))?,
+        }
+        Ok(())
+    }
+
+    /// Forgets the tree and the evaluations and makes room as the options say, or as they said `before` where there is
+    /// not so much memory.
+    fn resize(&mut self, before: Options) -> Result<(), PlayError> {
+        self.tree = None;
+        let (asked, kept) = (self.options.hash, before.hash);
+        let fits = asked <= kept || fits_in_memory(asked, 0);
+        let resized = match &mut self.network {
+            Some(network) => fits && network.resize(&self.options).is_ok(),
+            None => fits,
+        };
+        if !resized {
+            self.options = before;
+            let (asked, kept) = (asked >> 20, kept >> 20);
+            self.remark(&format!("setoption: there is no memory for {asked} MiB, Hash stays at {kept} MiB"))?;
         }
         Ok(())
     }

@@ -23,6 +23,9 @@ pub enum LoadError {
         #[source]
         source: Box<nn::NnError>,
     },
+    /// Its answers do not fit into the memory.
+    #[error("the option Hash is too large")]
+    Memory(#[source] SearchError),
 }
 
 /// Why the engine ended before it was told to.

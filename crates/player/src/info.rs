@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use games::{Chess, Game, Move, MoverValue, Score};
 use search::{Proof, RankedMove, Search};
-use shakmaty::CastlingMode;
-use uci::server::score_text;
+use uci::server::{score_text, wdl};
 
 /// Most centipawns; nearer to certainty a value has no more digits.
 const MAX_CENTIPAWNS: f32 = 10_000.0;
@@ -21,7 +20,6 @@ pub(crate) struct View {
     pub(crate) wdl: bool,
     /// Probability of a draw at the root by the network, if it gives one.
     pub(crate) draw: Option<f32>,
-    pub(crate) castling: CastlingMode,
     /// Since `go`.
     pub(crate) elapsed: Duration,
     /// Simulations a second.
@@ -42,11 +40,11 @@ pub(crate) fn lines(search: &Search<Chess>, ranking: &[RankedMove], view: &View)
         let _ = write!(out, "info depth {} seldepth {}", pv.len(), search.deepest().max(pv.len()));
         let _ = write!(out, " multipv {} score {}", i + 1, score_text(score(ranked, view.score_scale)));
         if view.wdl {
-            let [win, draw, loss] = wdl(ranked, view.draw);
+            let [win, draw, loss] = chances(ranked, view.draw);
             let _ = write!(out, " wdl {win} {draw} {loss}");
         }
         let _ = write!(out, " nodes {nodes} nps {:.0} hashfull {full} time {time} pv", view.speed);
-        for text in line_texts(search.root(), &pv, view.castling) {
+        for text in line_texts(search.root(), &pv) {
             let _ = write!(out, " {text}");
         }
         out.push('\n');
@@ -55,12 +53,12 @@ pub(crate) fn lines(search: &Search<Chess>, ranking: &[RankedMove], view: &View)
 }
 
 /// Moves from a position on as text.
-pub(crate) fn line_texts(position: &Chess, moves: &[Move], castling: CastlingMode) -> Vec<String> {
+pub(crate) fn line_texts(position: &Chess, moves: &[Move]) -> Vec<String> {
     let mut position = position.clone();
     moves
         .iter()
         .map(|m| {
-            let text = position.uci_text(*m, castling);
+            let text = position.move_text(*m);
             position.play(*m);
             text
         })
@@ -78,22 +76,15 @@ fn centipawns(value: MoverValue, scale: f32) -> i32 {
     (scale * ((1.0 + v) / (1.0 - v)).log10()).clamp(-MAX_CENTIPAWNS, MAX_CENTIPAWNS).round() as i32
 }
 
-/// Win, draw and loss in permille, in the view of the side to move. Their difference is the search's value; how much
-/// of it is a draw is the network's opinion of the root, or, without one, that of two half games whose chances are the
-/// value's: `2 p (1 - p)`.
-fn wdl(ranked: &RankedMove, draw: Option<f32>) -> [u32; 3] {
+/// Win, draw and loss in permille, in the view of the side to move: how likely a draw is is the network's opinion of the
+/// root, if it has one.
+fn chances(ranked: &RankedMove, draw: Option<f32>) -> [u32; 3] {
     match ranked.proof {
-        Proof::Win(_) => return [1000, 0, 0],
-        Proof::Draw => return [0, 1000, 0],
-        Proof::Loss(_) => return [0, 0, 1000],
-        Proof::Unknown => {}
+        Proof::Win(_) => [1000, 0, 0],
+        Proof::Draw => [0, 1000, 0],
+        Proof::Loss(_) => [0, 0, 1000],
+        Proof::Unknown => wdl(ranked.value.0, draw),
     }
-    let value = ranked.value.0.clamp(-1.0, 1.0);
-    let expected = (1.0 + value) / 2.0;
-    let draw = draw.unwrap_or(2.0 * expected * (1.0 - expected)).clamp(0.0, 1.0 - value.abs());
-    let win = ((1.0 - draw + value) * 500.0).round() as u32;
-    let loss = (((1.0 - draw - value) * 500.0).round() as u32).min(1000 - win.min(1000));
-    [win.min(1000), 1000 - win.min(1000) - loss, loss]
 }
 
 #[cfg(test)]
@@ -101,7 +92,7 @@ mod tests {
     use games::{Move, MoverValue, Score};
     use search::{Proof, RankedMove};
 
-    use super::{centipawns, score, score_text, wdl};
+    use super::{centipawns, chances, score, score_text};
 
     fn ranked(value: f32, proof: Proof) -> RankedMove {
         RankedMove { m: Move(0), visits: 1, prior: 1.0, value: MoverValue(value), proof }
@@ -126,20 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn win_draw_and_loss_sum_to_a_thousand_and_differ_by_the_value() {
-        for step in -1000..=1000 {
-            let value = step as f32 / 1000.0;
-            for draw in [None, Some(0.0), Some(0.0005), Some(0.333), Some(0.5), Some(1.0), Some(f32::NAN)] {
-                let [win, d, loss] = wdl(&ranked(value, Proof::Unknown), draw.filter(|d: &f32| !d.is_nan()));
-                assert_eq!(win + d + loss, 1000, "{value} {draw:?}");
-                assert!(
-                    (win as f32 - loss as f32 - 1000.0 * value).abs() <= 1.51,
-                    "{value} {draw:?}: {win} {d} {loss}"
-                );
-            }
-        }
-        assert_eq!(wdl(&ranked(0.0, Proof::Unknown), Some(0.6)), [200, 600, 200]);
-        assert_eq!(wdl(&ranked(0.0, Proof::Unknown), None), [250, 500, 250]);
-        assert_eq!(wdl(&ranked(0.3, Proof::Loss(2)), None), [0, 0, 1000]);
+    fn what_is_proven_is_certain() {
+        let all = |proof| chances(&ranked(0.3, proof), Some(0.5));
+        let proofs = [Proof::Win(3), Proof::Draw, Proof::Loss(2)];
+        assert_eq!(proofs.map(all), [[1000, 0, 0], [0, 1000, 0], [0, 0, 1000]]);
+        assert_eq!(chances(&ranked(0.0, Proof::Unknown), Some(0.6)), [200, 600, 200]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use games::{Chess, Game};
 use nn::{Checkpoint, Executor, Model, NnError, ValueHead};
 use pipeline::Store;
-use search::{NetworkEvaluator, SearchConfig};
+use search::{NetworkEvaluator, SearchConfig, SearchError};
 use serde::Deserialize;
 
 use crate::error::LoadError;
@@ -47,22 +47,24 @@ impl Network {
         let device = nn::select_device("cpu").map_err(unusable)?;
         let network = checkpoint.best_network(&device).map_err(unusable)?;
         let model = Model::from_network(&network).map_err(unusable)?;
+        let (search, unread) = search_of(&checkpoint);
         let scale = checkpoint.info.config["pretrain"]["score_scale"].as_f64().filter(|s| *s > 0.0);
         let draws = (model.architecture().value == ValueHead::Wdl).then(|| model.executor(1));
         Ok(Network {
             folder: folder.clone(),
-            evaluator: evaluator(&model, options),
-            search: search_of(&checkpoint),
+            evaluator: evaluator(&model, options).map_err(LoadError::Memory)?,
+            search,
             score_scale: scale.unwrap_or(SCORE_SCALE) as f32,
-            warning: checkpoint.recovered,
+            warning: checkpoint.recovered.or(unread),
             model,
             draws,
         })
     }
 
-    /// Makes evaluators of another size, which know nothing yet.
-    pub(crate) fn resize(&mut self, options: &Options) {
-        self.evaluator = evaluator(&self.model, options);
+    /// Makes evaluators of another size, which know nothing yet. Without the memory for them the ones before stay.
+    pub(crate) fn resize(&mut self, options: &Options) -> Result<(), SearchError> {
+        self.evaluator = evaluator(&self.model, options)?;
+        Ok(())
     }
 
     /// The probability of a draw, 0..1, if the network gives one.
@@ -77,20 +79,32 @@ impl Network {
     }
 }
 
-/// The search of a checkpoint's profile; the usual one where it does not say, or says what this version cannot follow.
-fn search_of(checkpoint: &Checkpoint) -> SearchConfig {
-    let usual = SearchConfig::default();
-    let said = SearchConfig::deserialize(&checkpoint.info.config["search"]).unwrap_or_default();
+/// The search of a checkpoint's profile; the usual one where it does not say, and with a warning where it says what this
+/// version cannot follow.
+fn search_of(checkpoint: &Checkpoint) -> (SearchConfig, Option<String>) {
+    let (usual, text) = (SearchConfig::default(), &checkpoint.info.config["search"]);
+    if text.is_null() {
+        return (usual, None);
+    }
+    let cannot =
+        |why: String| (usual, Some(format!("the search of its profile is left out, it cannot be followed: {why}")));
+    let said = match SearchConfig::deserialize(text) {
+        Ok(said) => said,
+        Err(error) => return cannot(error.to_string()),
+    };
     let search = SearchConfig {
         c_puct: said.c_puct,
         fpu_reduction: said.fpu_reduction,
         policy_temperature: said.policy_temperature,
         ..usual
     };
-    if search.check().is_ok() { search } else { usual }
+    match search.check() {
+        Ok(()) => (search, None),
+        Err(error) => cannot(error.to_string()),
+    }
 }
 
-fn evaluator(model: &Model, options: &Options) -> NetworkEvaluator {
+fn evaluator(model: &Model, options: &Options) -> Result<NetworkEvaluator, SearchError> {
     NetworkEvaluator::with_threads(model, options.threads, LEAVES_PER_THREAD as usize, options.evaluations())
 }
 
@@ -116,9 +130,11 @@ mod tests {
         let usual = SearchConfig::default();
         let said = json!({ "c_puct": 1.5, "policy_temperature": 1.25, "simulations": 7, "noise_weight": 0.25 });
         let expected = SearchConfig { c_puct: 1.5, policy_temperature: 1.25, ..usual };
-        assert_eq!(search(json!({ "search": said })), expected, "noise and simulations are not the player's");
-        for unusable in [json!({}), json!({ "search": { "c_puct": -1.0 } }), json!({ "search": { "unknown": 1 } })] {
-            assert_eq!(search(unusable), usual);
+        assert_eq!(search(json!({ "search": said })), (expected, None), "noise and simulations are not the player's");
+        assert_eq!(search(json!({})), (usual, None));
+        for (unusable, named) in [(json!({ "c_puct": -1.0 }), "c_puct"), (json!({ "unknown": 1 }), "unknown")] {
+            let (search, warning) = search(json!({ "search": unusable }));
+            assert!(search == usual && warning.is_some_and(|text| text.contains(named)), "{named}");
         }
     }
 }

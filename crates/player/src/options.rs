@@ -19,7 +19,6 @@ const THREADS: &str = "Threads";
 const MULTI_PV: &str = "MultiPV";
 const PONDER: &str = "Ponder";
 const SHOW_WDL: &str = "UCI_ShowWDL";
-const CHESS960: &str = "UCI_Chess960";
 const OVERHEAD: &str = "Move Overhead";
 const SIMULATIONS: &str = "Simulations";
 const CLEAR_HASH: &str = "Clear Hash";
@@ -34,7 +33,6 @@ fn declared(network: &Path) -> Settings {
         (MULTI_PV, spin(1, 1, 218)),
         (PONDER, Kind::Check(false)),
         (SHOW_WDL, Kind::Check(false)),
-        (CHESS960, Kind::Check(false)),
         (OVERHEAD, spin(30, 0, 5000)),
         (SIMULATIONS, spin(0, 0, 10_000_000)),
         (CLEAR_HASH, Kind::Button),
@@ -49,11 +47,10 @@ pub(crate) struct Options {
     /// The checkpoint folder.
     pub(crate) network: PathBuf,
     /// Bytes for the tree and the evaluations together.
-    hash: usize,
+    pub(crate) hash: usize,
     pub(crate) threads: usize,
     pub(crate) multi_pv: usize,
     pub(crate) show_wdl: bool,
-    pub(crate) chess960: bool,
     /// What passes between the clock's start and end of a move without the engine: pipes, the other program, a network.
     pub(crate) overhead: Duration,
     /// Most visits of the root's moves, if there is a limit.
@@ -79,7 +76,6 @@ impl Options {
             threads: declared.default_of(THREADS) as usize,
             multi_pv: declared.default_of(MULTI_PV) as usize,
             show_wdl: false,
-            chess960: false,
             overhead: Duration::from_millis(declared.default_of(OVERHEAD) as u64),
             simulations: None,
             declared,
@@ -106,7 +102,6 @@ impl Options {
             (THREADS, Setting::Spin(n)) => self.threads = n as usize,
             (MULTI_PV, Setting::Spin(n)) => self.multi_pv = n as usize,
             (SHOW_WDL, Setting::Check(on)) => self.show_wdl = on,
-            (CHESS960, Setting::Check(on)) => self.chess960 = on,
             (OVERHEAD, Setting::Spin(n)) => self.overhead = Duration::from_millis(n as u64),
             (SIMULATIONS, Setting::Spin(n)) => self.simulations = (n > 0).then_some(n as u32),
             // `Ponder` only tells that `go ponder` may come.
@@ -200,6 +195,6 @@ mod tests {
             }
         }
         assert_eq!(options, before);
-        assert_eq!(said.lines().count(), 10);
+        assert_eq!(said.lines().count(), 9);
     }
 }

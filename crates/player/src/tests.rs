@@ -238,19 +238,8 @@ fn roots_that_are_over() {
 }
 
 #[test]
-fn a_wrong_position_is_never_the_start_position() {
+fn after_a_position_that_is_wrong_there_is_none() {
     let mut client = Client::new();
-    client.send("position fen 8/8/8/8/8/8/8/8 w - - 0 1");
-    assert!(client.settle()[0].contains("there is none before it"));
-    assert_eq!(client.ask("go nodes 10"), "(none)");
-    client.send("position startpos");
-    assert_ne!(client.ask("go nodes 10"), "(none)");
-}
-
-#[test]
-fn a_position_that_is_wrong_changes_nothing() {
-    let mut client = Client::new();
-    client.send(&format!("position fen {ONE_MOVE}"));
     for (position, named) in [
         ("fen rnbqkbnr/pppppppp/8/8 w KQkq - 0 1", "rnbqkbnr/pppppppp/8/8"),
         ("fen 8/8/8/8/8/8/8/8 w - - 0 1", "8/8/8/8"),
@@ -263,13 +252,87 @@ fn a_position_that_is_wrong_changes_nothing() {
         ("somewhere", "somewhere"),
         ("", "nothing"),
     ] {
-        client.send(&format!("position {position}"));
+        client.send(&format!("position fen {ONE_MOVE}\nposition {position}"));
         let said = client.settle();
         assert!(
-            said.len() == 1 && said[0].starts_with("info string position: ") && said[0].contains(named),
+            said.len() == 1 && said[0].starts_with("info string error: position: ") && said[0].contains(named),
             "{said:?}"
         );
-        assert_eq!(client.ask("go nodes 2"), "h1g2", "{position}");
+        for go in ["go nodes 2", "go infinite"] {
+            assert_eq!(client.ask(go), "0000", "{position}");
+            assert!(
+                client.said.len() == 1 && client.said[0].starts_with("info string error: go:"),
+                "{:?}",
+                client.said
+            );
+        }
+    }
+    client.send(&format!("position fen {ONE_MOVE}"));
+    assert_eq!(client.ask("go nodes 2"), "h1g2");
+    client.send("go infinite\nposition nowhere");
+    assert_eq!(client.best(), "h1g2");
+    assert_eq!(client.ask("go infinite"), "0000");
+    assert_eq!(client.ask("ucinewgame\ngo nodes 3 searchmoves e2e4"), "e2e4", "a new game begins at the start");
+}
+
+#[test]
+fn a_clock_that_cannot_be_read_or_is_missing_is_no_endless_search() {
+    let mut client = Client::new();
+    client.send("position startpos");
+    for (go, named) in [
+        ("go wtime 1000.0 btime 1000", "`1000.0`"),
+        ("go btime 1000", "`wtime`"),
+        ("go movetime 1e3", "`1e3`"),
+        ("go nodes many", "`many`"),
+    ] {
+        assert_eq!(client.ask(go).len(), 4, "{go}");
+        assert!(
+            client.said.iter().any(|l| l.starts_with("info string go: ") && l.contains(named)),
+            "{:?}",
+            client.said
+        );
+    }
+}
+
+#[test]
+fn more_hash_than_memory_is_refused_and_the_size_stays() {
+    let mut client = Client::new();
+    client.send("isready\nsetoption name Hash value 8\nsetoption name Hash value 1000000");
+    client.expect("readyok");
+    let said = client.settle();
+    assert!(said.len() == 1 && said[0].contains("`1000000`") && said[0].contains("it stays at 8 MiB"), "{said:?}");
+    if !uci::server::fits_in_memory(32_768 << 20, 0) {
+        client.send("setoption name Hash value 32768");
+        let said = client.settle();
+        assert!(said[0].contains("32768 MiB") && said[0].contains("Hash stays at 8 MiB"), "{said:?}");
+    }
+    assert_eq!(client.ask("position startpos\ngo nodes 20").len(), 4);
+}
+
+/// Programs show the last line as the reason of the move.
+#[test]
+fn the_last_line_begins_with_the_move_that_is_played() {
+    let mut client = Client::new();
+    let mut rng = games::Rng::new(16);
+    let mut searches = 0;
+    while searches < 1000 {
+        client.send(&format!("ucinewgame\nsetoption name MultiPV value {}", 1 + 2 * (searches % 2)));
+        let mut line = games::Line::new(<games::Chess as games::Game>::start());
+        for _ in 0..60 {
+            let moves = games::Game::legal_moves(line.state());
+            if moves.is_empty() {
+                break;
+            }
+            client.send(&format!("position startpos moves {}", line.move_texts().join(" ")));
+            client.send(&format!("go nodes {}", [1, 3, 9, 17, 33][rng.below(5)]));
+            let answer = client.expect("bestmove");
+            let words: Vec<&str> = answer.split(' ').collect();
+            let best = client.said.iter().rev().find(|l| l.contains(" multipv 1 ")).expect("a line");
+            let pv: Vec<&str> = best.split_once(" pv ").unwrap().1.split(' ').collect();
+            assert_eq!((pv[0], pv.get(1)), (words[1], words.get(3)), "{best}: {answer}");
+            searches += 1;
+            line.play(moves[rng.below(moves.len())]);
+        }
     }
 }
 
@@ -441,14 +504,15 @@ fn a_command_that_changes_something_ends_the_search() {
 }
 
 #[test]
-fn castling_has_two_spellings() {
+fn castling_is_read_in_two_spellings_and_written_in_one() {
     let mut client = Client::new();
     client.send(&format!("position fen {CASTLING}"));
     for text in ["e1g1", "e1h1"] {
         assert_eq!(client.ask(&format!("go nodes 5 searchmoves {text}")), "e1g1");
     }
-    client.send(&format!("setoption name UCI_Chess960 value true\nposition fen {CASTLING}"));
-    assert_eq!(client.ask("go nodes 5 searchmoves e1g1"), "e1h1");
+    // Chess960 is not played, so it is no option.
+    client.send("setoption name UCI_Chess960 value true");
+    assert!(client.settle()[0].contains("`UCI_Chess960`"));
     client.send(&format!("position fen {CASTLING} moves e1a1 e8h8"));
     assert_eq!(client.settle(), [""; 0]);
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use games::{Chess, Game, Line, Move, Rng, Score};
+use games::{Chess, Color, Game, Line, Move, Rng, Score};
 use search::{Evaluator, RankedMove, Request, Search, SearchConfig};
 use uci::server::{Command, Event, Go, quoted, score_text};
 
@@ -95,13 +95,15 @@ impl Reporter {
 impl<W: Write> Engine<W> {
     /// Answers `go`, which came at `at`.
     pub(crate) fn think(&mut self, go: &Go, at: Instant) -> Result<(), PlayError> {
+        let turn = self.position.line().state().turn();
+        let go = &go.settled(turn == Color::White);
         for remark in &go.remarks {
             self.remark(remark)?;
         }
         if go.mate.is_some() {
             self.remark("go: `mate` is not a limit of this engine, it is ignored")?;
         }
-        let mut task = Task::new(go, at, self.position.line().state().turn(), &self.options);
+        let mut task = Task::new(go, at, turn, &self.options);
         let moves = self.position.line().state().legal_moves();
         if moves.is_empty() {
             return self.no_move(&mut task);
@@ -171,7 +173,9 @@ impl<W: Write> Engine<W> {
             let leaves = self.options.leaves();
             let target = task.next_target(tree.search.visits(), leaves, now, cost.map(Duration::from_secs_f64));
             let Some(target) = target.filter(|_| !task.is_done(&tree.search, &ranking, now)) else {
-                if reporter.at.is_none() || reporter.visits != tree.search.visits() {
+                // The last report is of the answer, also where a proof has changed it without another visit.
+                let told = reporter.best == ranking.first().map(|r| r.m);
+                if reporter.at.is_none() || reporter.visits != tree.search.visits() || !told {
                     self.report(task, &mut reporter, tree, &ranking, network)?;
                 }
                 return Ok(ranking);
@@ -208,7 +212,6 @@ impl<W: Write> Engine<W> {
             score_scale: network.score_scale,
             wdl,
             draw,
-            castling: self.castling(),
             elapsed: now.duration_since(task.began),
             speed: task.speed(tree.search.visits(), now).unwrap_or(0.0),
             room: task.room,
@@ -237,6 +240,7 @@ impl<W: Write> Engine<W> {
             Command::Quit
             | Command::Go(_)
             | Command::Position { .. }
+            | Command::WrongPosition(_)
             | Command::SetOption { .. }
             | Command::NewGame => {
                 task.stopped = true;
@@ -267,7 +271,7 @@ impl<W: Write> Engine<W> {
         let (Some(best), Some(tree)) = (ranking.first(), &self.tree) else {
             return self.say(format_args!("bestmove (none)"));
         };
-        let mut texts = info::line_texts(tree.search.root(), &tree.search.line(best.m), self.castling());
+        let mut texts = info::line_texts(tree.search.root(), &tree.search.line(best.m));
         let best = mem::take(&mut texts[0]);
         match texts.get(1) {
             Some(reply) => self.say(format_args!("bestmove {best} ponder {reply}")),

@@ -6,6 +6,8 @@
 //! ring is half way round to it is written again at the front, which makes the order of eviction close to least
 //! recently used without a list.
 
+use std::collections::TryReserveError;
+
 use games::MoverValue;
 
 /// Room in the ring for each entry; a middle-game position has about 35 moves.
@@ -32,16 +34,19 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// A cache for about `entries` evaluations (200 bytes each); 0 turns it off.
-    pub(crate) fn new(entries: usize) -> Self {
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    pub(crate) fn new(entries: usize) -> Result<Self, TryReserveError> {
         if entries == 0 {
-            return Cache { table: Vec::new(), ring: Vec::new(), head: 0 };
+            return Ok(Cache { table: Vec::new(), ring: Vec::new(), head: 0 });
         }
-        let buckets = entries.div_ceil(WAYS).next_power_of_two();
-        Cache {
-            table: vec![Entry::default(); buckets * WAYS],
-            ring: vec![0.0; entries.max(8) * PRIORS_PER_ENTRY],
+        let buckets = entries.div_ceil(WAYS).checked_next_power_of_two().unwrap_or(usize::MAX / WAYS);
+        Ok(Cache {
+            table: defaults(buckets * WAYS)?,
+            ring: defaults(entries.max(8).saturating_mul(PRIORS_PER_ENTRY))?,
             head: 0,
-        }
+        })
     }
 
     fn bucket(&self, key: u64) -> usize {
@@ -100,6 +105,13 @@ impl Cache {
     }
 }
 
+/// A vector of so many defaults. `vec!` takes zeros from the system without writing them, which `resize` would, but ends
+/// the program where there is no memory: hence the question before it.
+fn defaults<T: Default + Clone>(count: usize) -> Result<Vec<T>, TryReserveError> {
+    Vec::<T>::new().try_reserve_exact(count)?;
+    Ok(vec![T::default(); count])
+}
+
 #[cfg(test)]
 mod tests {
     use games::{MoverValue, Rng};
@@ -113,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_is_given_back_is_what_was_put() {
-        let mut cache = Cache::new(100);
+        let mut cache = Cache::new(100).unwrap();
         let mut rng = Rng::new(5);
         let keys: Vec<u64> = (0..500).map(|_| rng.next_u64()).collect();
         let mut out = Vec::new();
@@ -134,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_entry_in_use_outlives_many_others() {
-        let mut cache = Cache::new(1024);
+        let mut cache = Cache::new(1024).unwrap();
         let mut rng = Rng::new(6);
         let mut out = Vec::new();
         cache.put(42, &priors(42), MoverValue(0.5));
@@ -152,8 +164,15 @@ mod tests {
     }
 
     #[test]
+    fn more_than_the_memory_is_an_error() {
+        for entries in [usize::MAX, usize::MAX / 2, 1 << 50] {
+            assert!(Cache::new(entries).is_err(), "{entries}");
+        }
+    }
+
+    #[test]
     fn size_zero_is_off() {
-        let mut cache = Cache::new(0);
+        let mut cache = Cache::new(0).unwrap();
         cache.put(1, &[1.0], MoverValue(1.0));
         assert_eq!(cache.get(1, 1, &mut Vec::new()), None);
     }

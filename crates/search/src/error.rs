@@ -30,6 +30,12 @@ pub enum SearchError {
         /// The value.
         got: f32,
     },
+    /// The cache of evaluations does not fit into the memory.
+    #[error("there is no memory for a cache of {entries} evaluations: make it smaller")]
+    Memory {
+        /// How many it should hold.
+        entries: usize,
+    },
     /// An evaluation is not a number.
     #[error("an evaluation has {what}; the network's weights are broken: go back to an earlier checkpoint")]
     NotFinite {

@@ -57,25 +57,36 @@ pub struct NetworkEvaluator {
 impl NetworkEvaluator {
     /// An evaluator that asks `model` about at most `max_batch` positions at once and remembers about
     /// `cache_entries` answers (200 bytes each; 0 for none). The answers do not depend on either number.
-    pub fn new(model: &Model, max_batch: usize, cache_entries: usize) -> Self {
+    ///
+    /// # Errors
+    /// [`SearchError::Memory`]: there is no memory for the answers.
+    pub fn new(model: &Model, max_batch: usize, cache_entries: usize) -> Result<Self, SearchError> {
         NetworkEvaluator::with_threads(model, 1, max_batch, cache_entries)
     }
 
     /// An evaluator that shares a batch out among `threads` threads, each of which asks about at most `max_batch`
     /// positions at once: for a search that has the machine to itself. The answers are the same.
-    pub fn with_threads(model: &Model, threads: usize, max_batch: usize, cache_entries: usize) -> Self {
+    ///
+    /// # Errors
+    /// [`SearchError::Memory`]: there is no memory for the answers.
+    pub fn with_threads(
+        model: &Model,
+        threads: usize,
+        max_batch: usize,
+        cache_entries: usize,
+    ) -> Result<Self, SearchError> {
         let max_batch = max_batch.max(1);
-        NetworkEvaluator {
+        Ok(NetworkEvaluator {
             executors: (0..threads.max(1)).map(|_| model.executor(max_batch)).collect(),
             max_batch,
             actions: model.architecture().shape().actions(),
-            cache: Cache::new(cache_entries),
+            cache: Cache::new(cache_entries).map_err(|_| SearchError::Memory { entries: cache_entries })?,
             unique: Vec::new(),
             keys: Vec::new(),
             places: HashMap::default(),
             wanted: Vec::new(),
             stats: EvaluatorStats::default(),
-        }
+        })
     }
 
     /// What it has done since it was made.
@@ -204,17 +215,17 @@ mod tests {
     #[test]
     fn answers_do_not_depend_on_batch_or_cache() {
         let model = model();
-        let mut alone = NetworkEvaluator::new(&model, 1, 0);
+        let mut alone = NetworkEvaluator::new(&model, 1, 0).unwrap();
         let expected: Vec<_> = requests(60).into_iter().flat_map(|r| answers(&mut alone, vec![r])).collect();
         assert!(expected.iter().all(|(p, _)| (p.iter().sum::<f32>() - 1.0).abs() < 1e-5));
-        let mut joint = NetworkEvaluator::new(&model, 7, 1000);
+        let mut joint = NetworkEvaluator::new(&model, 7, 1000).unwrap();
         assert_eq!(answers(&mut joint, requests(60)), expected);
         let first = joint.stats();
         assert!(first.duplicates >= 12 && first.cached == 0, "{first:?}");
         assert_eq!(answers(&mut joint, requests(60)), expected);
         assert_eq!(joint.stats().cached, 60, "now all are known");
         for (threads, batch) in [(3, 4), (2, 64), (64, 1)] {
-            let mut shared = NetworkEvaluator::with_threads(&model, threads, batch, 0);
+            let mut shared = NetworkEvaluator::with_threads(&model, threads, batch, 0).unwrap();
             assert_eq!(answers(&mut shared, requests(60)), expected, "{threads} threads");
         }
     }
@@ -225,9 +236,9 @@ mod tests {
         let config = SearchConfig { simulations: 60, leaves: 2, noise_weight: 0.25, ..SearchConfig::default() };
         let searches = || -> Vec<_> { (0..6).map(|i| Search::new(config, Connect4::start(), Rng::new(i))).collect() };
         let mut own = searches();
-        drive(&mut own, &mut NetworkEvaluator::new(&model, 16, 0)).unwrap();
+        drive(&mut own, &mut NetworkEvaluator::new(&model, 16, 0).unwrap()).unwrap();
         let service_config = ServiceConfig { executors: 2, batch: 8, ..ServiceConfig::default() };
-        let service = Service::start(service_config, |_| Ok(NetworkEvaluator::new(&model, 8, 500))).unwrap();
+        let service = Service::start(service_config, |_| NetworkEvaluator::new(&model, 8, 500)).unwrap();
         let served = service.run_workers(2, |worker, client| {
             let mut part: Vec<_> = searches().into_iter().skip(3 * worker).take(3).collect();
             drive(&mut part, client).map(|()| part)
@@ -239,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_network_of_another_game_is_refused() {
-        let mut evaluator = NetworkEvaluator::new(&model(), 1, 0);
+        let mut evaluator = NetworkEvaluator::new(&model(), 1, 0).unwrap();
         let error = evaluator.evaluate(&mut [Request::new(&games::Chess::start())]).unwrap_err();
         assert!(matches!(error, SearchError::Actions { .. }), "{error}");
     }

@@ -16,12 +16,14 @@ pub struct Choice {
     pub value: Option<MoverValue>,
     /// Root visits, for players that search with a policy target.
     pub visits: Option<Vec<(Move, u32)>>,
+    /// Nodes of an engine, or simulations of a network's search, where they are known.
+    pub nodes: Option<u64>,
 }
 
 impl Choice {
     /// A move without an opinion.
     pub fn plain(m: Move) -> Self {
-        Choice { m, score: None, value: None, visits: None }
+        Choice { m, score: None, value: None, visits: None, nodes: None }
     }
 }
 

@@ -5,12 +5,14 @@
 
 mod command;
 mod inbox;
+mod memory;
 mod position;
 mod settings;
 mod voice;
 
 pub use command::{Command, Go, parse_command, quoted, shortened};
 pub use inbox::{Event, Inbox};
+pub use memory::fits_in_memory;
 pub use position::Position;
 pub use settings::{Declared, Kind, Setting, Settings};
-pub use voice::{Voice, score_text};
+pub use voice::{Voice, greet, score_text, wdl};

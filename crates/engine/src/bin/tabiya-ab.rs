@@ -47,7 +47,10 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<(), BoxError> {
     let mut out = stdout();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => serve(BufReader::new(stdin()), out)?,
+        [] => {
+            uci::server::greet("tabiya-ab");
+            serve(BufReader::new(stdin()), out)?;
+        }
         ["bench", ref rest @ ..] if rest.len() < 3 => {
             let (depth, file) = match *rest {
                 [] => (BENCH_DEPTH, None),
@@ -56,11 +59,12 @@ fn run(args: &[String]) -> Result<(), BoxError> {
             };
             let policy = file.map(|file| Policy::load(Path::new(file))).transpose()?;
             let report = bench(depth, policy.as_ref())?;
-            let speed = report.nodes as f64 / report.time.as_secs_f64();
-            writeln!(out, "{} nodes, {speed:.0} nodes/s", report.nodes)?;
             if let Some(policy) = &policy {
                 writeln!(out, "policy: {:.1} us a position", 1e6 * bench_policy(policy)?.as_secs_f64())?;
             }
+            // The last line, in the form that testing frameworks read.
+            let speed = report.nodes as f64 / report.time.as_secs_f64();
+            writeln!(out, "{} nodes {speed:.0} nps", report.nodes)?;
         }
         ["perft", depth, ref fen @ ..] => {
             let fen = if fen.is_empty() { START.to_owned() } else { fen.join(" ") };

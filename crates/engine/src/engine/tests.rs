@@ -270,7 +270,7 @@ fn u8_s3_roots_that_are_over() {
 }
 
 #[test]
-fn a_position_that_is_wrong_changes_nothing() {
+fn after_a_position_that_is_wrong_there_is_none() {
     let mut client = Client::new();
     client.send(&format!("position fen {ONE_MOVE}"));
     for (position, named) in [
@@ -284,14 +284,32 @@ fn a_position_that_is_wrong_changes_nothing() {
         ("somewhere", "somewhere"),
         ("", "nothing"),
     ] {
-        client.send(&format!("position {position}"));
+        client.send(&format!("position fen {ONE_MOVE}\nposition {position}"));
         let said = client.settle();
         assert!(
-            said.len() == 1 && said[0].starts_with("info string position: ") && said[0].contains(named),
+            said.len() == 1 && said[0].starts_with("info string error: position: ") && said[0].contains(named),
             "{said:?}"
         );
-        assert_eq!(client.ask("go nodes 200"), "h1g2", "{position}");
+        assert!(said[0].ends_with("there is no position now"), "{said:?}");
+        for go in ["go nodes 200", "go infinite", "go wtime 1000 btime 1000"] {
+            assert_eq!(client.ask(go), "0000", "{position}");
+            assert!(
+                client.said.len() == 1 && client.said[0].starts_with("info string error: go:"),
+                "{:?}",
+                client.said
+            );
+        }
     }
+    client.send(&format!("position fen {ONE_MOVE}"));
+    assert_eq!(client.ask("go nodes 200"), "h1g2");
+    // It ends a search like any other command that changes something.
+    client.send("go infinite\nposition nowhere");
+    assert_eq!(client.best(), "h1g2");
+    assert_eq!(client.ask("go infinite"), "0000");
+    // A new game begins at the start.
+    assert_eq!(client.ask("ucinewgame\ngo depth 3 searchmoves e2e4"), "e2e4");
+    client.send(&format!("position fen {ONE_MOVE}\nucinewgame"));
+    assert_eq!(client.ask("go depth 3 searchmoves e2e4"), "e2e4");
 }
 
 #[test]
@@ -399,15 +417,100 @@ fn u19_an_empty_clock_and_one_below_zero_get_a_legal_move_at_once() {
 }
 
 #[test]
-fn a_wrong_position_is_never_the_start_position() {
+fn a_clock_that_cannot_be_read_or_is_missing_is_no_endless_search() {
     let mut client = Client::new();
-    client.send("position fen 8/8/8/8/8/8/8/8 w - - 0 1");
-    assert!(client.settle()[0].contains("there is none before it"));
-    for go in ["go depth 3", "go infinite", "go wtime 1000 btime 1000"] {
-        assert_eq!(client.ask(go), "(none)", "{go}");
+    client.send("position startpos");
+    for (go, named) in [
+        ("go wtime 1000.0 btime 1000", "`1000.0`"),
+        ("go wtime soon btime later", "`soon`"),
+        ("go btime 1000", "`wtime`"),
+        ("go winc 100 binc 100", "`wtime`"),
+        ("go movetime 1e3", "`1e3`"),
+        ("go depth", "`depth`"),
+        ("go nodes many", "`many`"),
+    ] {
+        let (best, time) = client.timed(go);
+        assert!(best.len() == 4 && time < 1000, "{go}: {best}, {time}");
+        assert!(
+            client.said.iter().any(|l| l.starts_with("info string go: ") && l.contains(named)),
+            "{:?}",
+            client.said
+        );
     }
-    client.send(&format!("position fen {ONE_MOVE}"));
-    assert_eq!(client.ask("go depth 3"), "h1g2");
+    client.ask("go wtime 1000 btime 1000");
+    assert!(!client.said.iter().any(|l| l.starts_with("info string")), "{:?}", client.said);
+}
+
+#[test]
+fn more_hash_than_memory_is_refused_and_the_table_stays() {
+    let mut client = Client::new();
+    client.send("setoption name Hash value 3\nposition startpos");
+    client.ask("go depth 9");
+    let full = number(client.last(), "hashfull");
+    // Beyond the range; what is in the range fits or not, as the machine is.
+    client.send("setoption name Hash value 1000000\nsetoption name Hash value x");
+    let said = client.settle();
+    assert!(said.len() == 2 && said.iter().all(|l| l.contains("it stays at 3 MiB")), "{said:?}");
+    assert!(said[0].contains("`1000000`"), "{said:?}");
+    if !uci::server::fits_in_memory(65_536 << 20, 0) {
+        client.send("setoption name Hash value 65536");
+        let said = client.settle();
+        assert!(said[0].contains("65536 MiB") && said[0].contains("Hash stays at 3 MiB"), "{said:?}");
+    }
+    client.ask("go depth 9");
+    assert!(full > 0 && number(client.last(), "nodes") < 5000, "what was found is there still: {}", client.last());
+}
+
+/// Programs show the last line as the reason of the move.
+#[test]
+fn the_last_line_begins_with_the_move_that_is_played() {
+    let mut rng = games::Rng::new(16);
+    let mut searches = 0;
+    for game in 0..25 {
+        let mut client = Client::new();
+        client.send(&format!("setoption name MultiPV value {}", [1, 1, 1, 1, 3][game % 5]));
+        let mut line = games::Line::new(<games::Chess as games::Game>::start());
+        for ply in 0..60 {
+            let moves = games::Game::legal_moves(line.state());
+            if moves.is_empty() {
+                break;
+            }
+            if ply >= 6 {
+                client.send(&format!("position startpos moves {}", line.move_texts().join(" ")));
+                let nodes = [1, 7, 77, 333, 1025, 2049, 4321, 9999][rng.below(8)] + rng.below(50);
+                client.send(&format!("go nodes {nodes}"));
+                let answer = client.expect("bestmove");
+                let words: Vec<&str> = answer.split(' ').collect();
+                let best = client.said.iter().rev().find(|l| l.contains(" multipv 1 ")).expect("a line");
+                let pv = moves_after_pv(best);
+                assert_eq!(pv[0], words[1], "{nodes}: {best}: {answer}");
+                assert_eq!(pv.get(1), words.get(3), "{nodes}: {best}: {answer}");
+                searches += 1;
+            }
+            line.play(moves[rng.below(moves.len())]);
+        }
+    }
+    assert!(searches >= 1000, "{searches}");
+}
+
+#[test]
+fn chances_are_told_where_they_are_asked_for() {
+    let mut client = Client::new();
+    client.send("position startpos");
+    client.ask("go depth 6");
+    assert!(!client.said.iter().any(|l| l.contains(" wdl ")));
+    client.send("setoption name UCI_ShowWDL value true");
+    assert_eq!(client.settle(), [""; 0]);
+    for position in ["startpos", &format!("fen {MATE_IN_1}"), "fen 4k3/8/8/8/8/8/8/QQ2K3 w - - 0 1"] {
+        client.send(&format!("position {position}"));
+        client.ask("go depth 6");
+        for line in client.said.iter().filter(|l| l.contains(" score ")) {
+            let after: Vec<&str> = line.split_once(" wdl ").expect("chances").1.split(' ').take(3).collect();
+            let chances: Vec<u32> = after.iter().map(|n| n.parse().unwrap()).collect();
+            assert_eq!(chances.iter().sum::<u32>(), 1000, "{line}");
+            assert!(!line.contains(" mate ") || chances == [1000, 0, 0], "{line}");
+        }
+    }
 }
 
 #[test]

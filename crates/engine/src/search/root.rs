@@ -144,7 +144,7 @@ impl Search<'_> {
         if let Some(at) = found.moves.iter().position(|m| m.m == better.m) {
             found.moves[..=at].rotate_right(1);
             found.moves[0] = better;
-            self.monitor.tell(&Report { depth, rank: 0, found: &found.moves[0], nodes: self.nodes });
+            self.monitor.tell(&Report { depth, rank: 0, found: &found.moves[0], nodes: self.nodes, is_answer: true });
         }
     }
 
@@ -193,7 +193,7 @@ impl Search<'_> {
             moves[..=rank].sort_by_key(|m| -m.score);
         }
         for (rank, found) in moves[..lines].iter().enumerate() {
-            self.monitor.tell(&Report { depth, rank, found, nodes: self.nodes });
+            self.monitor.tell(&Report { depth, rank, found, nodes: self.nodes, is_answer: false });
         }
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Search<'_> {
                 return Ok(());
             }
             if rank == 0 {
-                self.monitor.tell(&Report { depth, rank, found: &moves[0], nodes: self.nodes });
+                self.monitor.tell(&Report { depth, rank, found: &moves[0], nodes: self.nodes, is_answer: false });
             }
             width *= 2;
             if width > WIDEST || is_mate(score) {

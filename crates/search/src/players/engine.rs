@@ -31,18 +31,20 @@ impl EnginePlayer {
     /// # Errors
     /// [`EngineError`] if it does not start or refuses an option.
     pub fn new(spec: EngineSpec, limit: Limit) -> Result<Self, EngineError> {
-        let label = format!("{}{limit}", strength(&spec.options));
-        EnginePlayer::labelled(spec, Some(limit), &label)
+        let strength = strength(&spec.options);
+        let mut player = EnginePlayer::named(spec, Some(limit), String::new())?;
+        player.name = format!("{} {strength}{limit}", player.engine.engine()?.name());
+        Ok(player)
     }
 
-    /// Starts the engine, with a limit or without one on the clock of its games. Its name is `id name` and `label`, which
-    /// should tell options and limit.
+    /// Starts the engine, with a limit or without one on the clock of its games, under a name that should tell options
+    /// and limit.
     ///
     /// # Errors
     /// As [`EnginePlayer::new`].
-    pub fn labelled(spec: EngineSpec, limit: Option<Limit>, label: &str) -> Result<Self, EngineError> {
+    pub fn named(spec: EngineSpec, limit: Option<Limit>, name: String) -> Result<Self, EngineError> {
         let mut engine = Supervised::new(spec);
-        let name = format!("{} {label}", engine.engine()?.name());
+        engine.engine()?;
         Ok(EnginePlayer { engine, limit, clocks: None, name, at_fault: false })
     }
 
@@ -104,7 +106,7 @@ impl Player<Chess> for EnginePlayer {
         let unlimited = Budget::Move(Limit::MoveTime(Duration::ZERO));
         let budget = self.limit.map(Budget::from).or(self.clocks.map(Budget::from)).unwrap_or(unlimited);
         let answer = self.with_engine(true, |engine| engine.play(line, budget))?;
-        Ok(Choice { score: answer.score, ..Choice::plain(answer.m) })
+        Ok(Choice { score: answer.score, nodes: answer.nodes, ..Choice::plain(answer.m) })
     }
 }
 
@@ -158,7 +160,8 @@ mod tests {
         let clocks = Clocks { left: [Some(Duration::from_millis(500)), None], ..Clocks::default() };
         let line = Line::new(Chess::start());
         let play = |limit, clocks: Option<Clocks>| {
-            let mut player = EnginePlayer::labelled(toy(dir.path(), answer), limit, "Hash=1 tc=5").unwrap();
+            let mut player =
+                EnginePlayer::named(toy(dir.path(), answer), limit, "Toy 1.0 Hash=1 tc=5".to_owned()).unwrap();
             assert_eq!(player.name(), "Toy 1.0 Hash=1 tc=5");
             clocks.into_iter().for_each(|clocks| Player::<Chess>::see_clocks(&mut player, clocks));
             player.choose(&line).map(|choice| line.state().move_text(choice.m))

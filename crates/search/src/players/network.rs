@@ -139,10 +139,11 @@ impl<G: Game> Player<G> for NetworkPlayer<G> {
         let report = search.root_report()?;
         let temperature = self.temperature.filter(|t| (line.moves().len() as u32) < t.plies).map_or(0.0, |t| t.value);
         let m = search.choose(temperature)?;
+        let nodes = Some(report.visits.iter().map(|(_, n)| u64::from(*n)).sum());
         let visits = report.full.then_some(report.visits);
         // A proven score belongs to the best move only.
         let score = report.proof.mate().filter(|_| m == report.best);
-        Ok(Choice { m, score, value: Some(report.value), visits })
+        Ok(Choice { m, score, value: Some(report.value), visits, nodes })
     }
 }
 

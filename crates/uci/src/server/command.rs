@@ -5,6 +5,11 @@
 
 /// Remarks on one line, at most.
 const MAX_REMARKS: usize = 4;
+/// What a side is taken to have left where its clock was not told or cannot be read, in milliseconds: little, so that no
+/// game is lost on time.
+const LITTLE_TIME: i64 = 1000;
+/// What a `go` whose only limits cannot be read is given, in milliseconds.
+const SHORT_SEARCH: i64 = 100;
 
 /// A command.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,6 +34,8 @@ pub enum Command {
         /// The moves as they were written.
         moves: Vec<String>,
     },
+    /// A `position` that cannot be read, and why.
+    WrongPosition(String),
     /// `go`
     Go(Box<Go>),
     /// `stop`
@@ -68,6 +75,10 @@ pub struct Go {
     pub search_moves: Vec<String>,
     /// What could not be followed.
     pub remarks: Vec<String>,
+    /// Whether a time or an increment was named, readable or not.
+    clock: bool,
+    /// Whether a limit was named that cannot be read.
+    unreadable: bool,
 }
 
 /// The words that begin another part of a `go`.
@@ -123,13 +134,13 @@ fn parse_position(rest: &str) -> Command {
         Some("startpos") => match words.next() {
             None | Some("moves") => None,
             Some(other) => {
-                return Command::Wrong(format!("position: expected `moves` after `startpos`, got {}", quoted(other)));
+                return Command::WrongPosition(format!("expected `moves` after `startpos`, got {}", quoted(other)));
             }
         },
         Some("fen") => Some(words.by_ref().take_while(|w| *w != "moves").collect::<Vec<_>>().join(" ")),
         other => {
             let got = other.map_or_else(|| "nothing".to_owned(), quoted);
-            return Command::Wrong(format!("position: expected `startpos` or `fen`, got {got}"));
+            return Command::WrongPosition(format!("expected `startpos` or `fen`, got {got}"));
         }
     };
     Command::Position { fen, moves: words.map(str::to_owned).collect() }
@@ -147,13 +158,20 @@ fn parse_go(rest: &str) -> Go {
                     go.search_moves.push(m.to_owned());
                 }
             }
-            _ if GO_WORDS.contains(&word) => match words.peek().and_then(|w| number(w)) {
-                Some(n) => {
-                    words.next();
-                    go.limit(word, n);
+            _ if GO_WORDS.contains(&word) => {
+                go.clock |= matches!(word, "wtime" | "btime" | "winc" | "binc");
+                match words.peek().and_then(|w| number(w)) {
+                    Some(n) => {
+                        words.next();
+                        go.limit(word, n);
+                    }
+                    None => {
+                        let got = words.peek().map_or_else(|| "nothing".to_owned(), |w| quoted(w));
+                        go.remark(format!("go: expected a whole number after `{word}`, got {got}"));
+                        go.unreadable = true;
+                    }
                 }
-                None => go.remark(format!("go: expected a number after `{word}`, the limit is ignored")),
-            },
+            }
             // The protocol lets words be that an engine does not know.
             _ => {}
         }
@@ -162,6 +180,31 @@ fn parse_go(rest: &str) -> Go {
 }
 
 impl Go {
+    /// The same limits for a search that ends. A side that is to move and has no readable clock, though the other has
+    /// one or its own was named, has little time; a `go` whose only limits cannot be read gets a short search. Either is
+    /// a remark. What asks for an endless search gets one: `go`, `go infinite`.
+    #[must_use]
+    pub fn settled(&self, white: bool) -> Go {
+        let mut go = self.clone();
+        if go.infinite || go.movetime.is_some() {
+            return go;
+        }
+        let own = usize::from(!white);
+        if go.clock && go.time[own].is_none() {
+            go.time[own] = Some(LITTLE_TIME);
+            let word = ["wtime", "btime"][own];
+            go.remark(format!(
+                "go: there is no readable `{word}` for the side to move, it is taken as {LITTLE_TIME} ms"
+            ));
+        }
+        let unlimited = go.time[own].is_none() && go.nodes.is_none() && go.depth.is_none() && go.mate.is_none();
+        if go.unreadable && unlimited {
+            go.movetime = Some(SHORT_SEARCH);
+            go.remark(format!("go: no limit of it can be read, searching for {SHORT_SEARCH} ms"));
+        }
+        go
+    }
+
     fn remark(&mut self, text: String) {
         if self.remarks.len() < MAX_REMARKS {
             self.remarks.push(text);
@@ -251,6 +294,47 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_is_missing_or_cannot_be_read_is_little_time() {
+        for (text, white, black) in [
+            ("go wtime 1000.0 btime 60000", Some(1000), Some(60_000)),
+            ("go wtime 60000 btime soon", Some(60_000), Some(1000)),
+            ("go btime 60000", Some(1000), Some(60_000)),
+            ("go winc 1000 binc 1000", Some(1000), Some(1000)),
+            ("go wtime btime nodes 5", Some(1000), Some(1000)),
+            ("go ponder wtime 0x10 btime 9", Some(1000), Some(9)),
+            ("go wtime -5 btime 99999999999999999999999", Some(-5), Some(i64::MAX)),
+            ("go nodes 5", None, None),
+        ] {
+            let go = go(text);
+            for (white_moves, own) in [(true, white), (false, black)] {
+                let settled = go.settled(white_moves);
+                assert_eq!(settled.time[usize::from(!white_moves)], own, "{text}");
+                assert_eq!(settled.movetime, None, "{text}");
+                let missing = go.time[usize::from(!white_moves)] != own;
+                let said = settled.remarks.iter().filter(|r| r.contains("side to move")).count();
+                assert_eq!(said, usize::from(missing), "{text}: {:?}", settled.remarks);
+            }
+        }
+    }
+
+    #[test]
+    fn no_limit_that_cannot_be_read_makes_a_search_endless() {
+        for text in
+            ["go movetime 1e3", "go depth 1.5", "go nodes many", "go mate", "go movestogo x", "go nodes 5k ponder"]
+        {
+            let settled = go(text).settled(true);
+            assert_eq!(settled.movetime, Some(100), "{text}");
+            assert_eq!(settled.remarks.len(), 2, "{text}: {:?}", settled.remarks);
+        }
+        for text in
+            ["go", "go infinite", "go infinite wtime x", "go ponder", "go movetime 5 wtime x", "go depth x nodes 7"]
+        {
+            let settled = go(text).settled(true);
+            assert_eq!((settled.movetime, settled.time), (go(text).movetime, [None; 2]), "{text}");
+        }
+    }
+
+    #[test]
     fn positions() {
         let position = |fen: Option<&str>, moves: &[&str]| Command::Position {
             fen: fen.map(str::to_owned),
@@ -269,7 +353,7 @@ mod tests {
             assert_eq!(parse(text), expected, "{text}");
         }
         for text in ["position", "position e2e4", "position startpos e2e4"] {
-            assert!(matches!(parse(text), Command::Wrong(_)), "{text}");
+            assert!(matches!(parse(text), Command::WrongPosition(_)), "{text}");
         }
     }
 

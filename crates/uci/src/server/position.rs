@@ -2,51 +2,46 @@
 
 use games::{Chess, Game, Line};
 
-/// The start position before the first `position`, then what the last legal one said. As long as only illegal ones have
-/// come there is no position, and the start position is not it.
+/// The start position before the first `position` and after `ucinewgame`, then what the last one said. After one that is
+/// refused there is none: the program that sent it plays another game than the one before it.
 pub struct Position {
     line: Line<Chess>,
-    told: Told,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    Wrong,
-    Legal,
+    missing: bool,
 }
 
 impl Default for Position {
     fn default() -> Self {
-        Position { line: Line::new(Chess::start()), told: Told::Nothing }
+        Position { line: Line::new(Chess::start()), missing: false }
     }
 }
 
 impl Position {
     /// What a `go` is told where [`Position::is_missing`].
-    pub const MISSING: &str = "go: there is no position, the one that came is not legal";
+    pub const MISSING: &str = "error: go: there is no position, the last one was refused";
 
     /// Follows a `position` command.
     ///
     /// # Errors
-    /// What is wrong and what is searched now, in words.
+    /// What is wrong, in words.
     pub fn set(&mut self, fen: Option<&str>, moves: &[String]) -> Result<(), String> {
         match read(fen, moves) {
             Ok(line) => {
-                *self = Position { line, told: Told::Legal };
+                *self = Position { line, missing: false };
                 Ok(())
             }
-            Err(why) if self.told == Told::Legal => Err(format!("position: {why}; the position before it stays")),
-            Err(why) => {
-                self.told = Told::Wrong;
-                Err(format!("position: {why}; there is none before it"))
-            }
+            Err(why) => Err(self.refuse(&why)),
         }
+    }
+
+    /// Leaves no position, because one came that cannot be followed. Gives the words that say so.
+    pub fn refuse(&mut self, why: &str) -> String {
+        *self = Position { missing: true, ..Position::default() };
+        format!("error: position: {why}; there is no position now")
     }
 
     /// Whether there is nothing to search.
     pub fn is_missing(&self) -> bool {
-        self.told == Told::Wrong
+        self.missing
     }
 
     /// The game so far, and the position to search.
@@ -87,18 +82,18 @@ mod tests {
             [(Some("4k3/8/8/8/8/8/8/8 w - - 0 1"), "", "4k3/8"), (None, "e2e4 e7e6 e4e6", "`e4e6`")]
         {
             let why = set(&mut position, fen, moves).unwrap_err();
-            assert!(why.contains(name) && why.contains("the position before it stays"), "{why}");
-            assert!(!position.is_missing() && position.line().moves().len() == 2);
+            assert!(why.contains(name) && why.contains("there is no position now"), "{why}");
+            assert!(position.is_missing() && position.line().moves().is_empty(), "nothing of the old game is left");
+            assert_eq!(set(&mut position, None, "e2e4"), Ok(1));
+            assert!(!position.is_missing());
         }
     }
 
     #[test]
-    fn before_the_first_legal_game_a_wrong_one_leaves_none() {
+    fn before_the_first_game_there_is_the_start_position() {
         let mut position = Position::default();
         assert!(!position.is_missing() && position.line().state().fen() == Chess::start().fen());
-        let why = set(&mut position, Some("8/8/8/8/8/8/8/8 w - - 0 1"), "").unwrap_err();
-        assert!(position.is_missing() && why.contains("there is none before it"), "{why}");
-        assert_eq!(set(&mut position, None, ""), Ok(0));
-        assert!(!position.is_missing());
+        let why = position.refuse("expected `startpos` or `fen`, got nothing");
+        assert!(position.is_missing() && why.starts_with("error: position: expected `startpos`"), "{why}");
     }
 }
