@@ -1,6 +1,6 @@
 //! Datasets as they lie in folders: the listing of sidecars is the manifest, and every file is checked against it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +44,19 @@ impl Dataset {
     /// # Errors
     /// As above, and [`DatasetError::Io`].
     pub fn open(dirs: &[PathBuf], on_bad: OnBad) -> Result<Dataset, DatasetError> {
+        Dataset::open_knowing(&[], dirs, on_bad)
+    }
+
+    /// The same folders as they are now. Only shards that were not there yet are read and hashed, and those whose sidecar
+    /// has changed.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn reopen(&self, on_bad: OnBad) -> Result<Dataset, DatasetError> {
+        Dataset::open_knowing(&self.shards, &self.dirs, on_bad)
+    }
+
+    fn open_knowing(known: &[ShardInfo], dirs: &[PathBuf], on_bad: OnBad) -> Result<Dataset, DatasetError> {
         let mut faults = Vec::new();
         let mut candidates = Vec::new();
         for dir in dirs {
@@ -53,7 +66,9 @@ impl Dataset {
                 faults.push((dir.clone(), "holds no shard".to_owned()));
             }
         }
-        let checked: Vec<_> = candidates.into_par_iter().map(|(path, number)| verify(&path, number)).collect();
+        let known: HashMap<&Path, &ShardInfo> = known.iter().map(|shard| (shard.path.as_path(), shard)).collect();
+        let check = |(path, number): (PathBuf, u32)| verify(&path, number, known.get(path.as_path()).copied());
+        let checked: Vec<_> = candidates.into_par_iter().map(check).collect();
         let mut shards = Vec::new();
         for result in checked {
             match result {
@@ -209,7 +224,8 @@ fn is_expected(name: &str) -> bool {
         || !own && ENDINGS.iter().any(|e| name.ends_with(e))
 }
 
-fn verify(path: &Path, number: u32) -> Result<ShardInfo, Fault> {
+/// Checks a shard, which is as it was if its sidecar is the `known` one's.
+fn verify(path: &Path, number: u32, known: Option<&ShardInfo>) -> Result<ShardInfo, Fault> {
     let fault = |reason: String| (path.to_owned(), reason);
     let side = path.with_file_name(sidecar_name(number));
     let text = match std::fs::read(&side) {
@@ -229,6 +245,9 @@ fn verify(path: &Path, number: u32) -> Result<ShardInfo, Fault> {
     let bytes = file.metadata().map_err(read)?.len();
     if bytes != sidecar.bytes {
         return Err(fault(format!("has {bytes} bytes, its sidecar says {}", sidecar.bytes)));
+    }
+    if let Some(known) = known.filter(|known| known.sidecar == sidecar) {
+        return Ok(known.clone());
     }
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(&file).map_err(read)?;

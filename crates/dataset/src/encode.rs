@@ -43,7 +43,7 @@ pub(crate) fn to_batch(records: &[GameRecord]) -> Result<RecordBatch, ArrowError
         text(|r| r.termination.as_str()),
         Arc::new(UInt16Array::from_iter_values(records.iter().map(|r| r.plies() as u16))),
         Arc::new(UInt32Array::from_iter_values(records.iter().map(|r| r.generation))),
-        maybe_text(|r| r.opening.as_deref()),
+        maybe_text(GameRecord::opening_name),
         maybe_text(|r| r.phase.as_deref()),
         Arc::new(records.iter().map(|r| r.rung).collect::<Int16Array>()),
         lists::<Float32Type, _>(records.iter().map(|r| r.reward.as_ref().map(|v| v.iter().copied().map(Some))), false),
@@ -92,7 +92,10 @@ fn visits(records: &[GameRecord]) -> Result<ArrayRef, ArrowError> {
 ///
 /// Parquet's smallest integer has four bytes; levels take up to one more.
 pub(crate) fn weight(record: &GameRecord) -> usize {
-    let texts = [&record.start_fen, &record.opening, &record.phase].into_iter().flatten().map(String::len);
+    let texts = [record.start_fen.as_deref(), record.opening_name(), record.phase.as_deref()]
+        .into_iter()
+        .flatten()
+        .map(str::len);
     let visits: usize = record.visits.iter().map(|v| 1 + v.as_ref().map_or(0, |v| v.len() * 10)).sum();
     let by_ply = 15 + 5 * (usize::from(record.value.is_some()) + usize::from(record.reward.is_some()));
     100 + record.white.len() + record.black.len() + texts.sum::<usize>() + record.plies() * by_ply + visits

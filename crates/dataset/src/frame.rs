@@ -144,6 +144,22 @@ fn visits_of(series: &Series) -> PolarsResult<Vec<Visits>> {
     })
 }
 
+/// Id, plies and plies of the opening of each game.
+pub(crate) fn lengths(frame: &DataFrame, what: &str) -> Result<Vec<(u64, u64, u64)>, DatasetError> {
+    let read = || -> PolarsResult<Vec<(u64, u64, u64)>> {
+        let ids = Cells::of(frame, "game_id")?.numbers(Series::u64)?;
+        let plies = |name| Cells::of(frame, name)?.numbers(Series::u16);
+        let rows = ids.into_iter().zip(plies("plies")?).zip(plies("opening_plies")?).enumerate();
+        rows.map(|(row, ((id, plies), opening))| {
+            let id = id.ok_or_else(|| null("game_id", row))?;
+            let plies = plies.ok_or_else(|| null("plies", row))?;
+            Ok((id, plies.into(), opening.unwrap_or_default().into()))
+        })
+        .collect()
+    };
+    read().map_err(DatasetError::query(what))
+}
+
 /// A column of texts.
 pub(crate) fn texts(frame: &DataFrame, name: &str, what: &str) -> Result<Vec<Option<String>>, DatasetError> {
     Cells::of(frame, name).and_then(|c| c.texts()).map_err(DatasetError::query(what))

@@ -189,8 +189,9 @@ impl<G: Game> Loader<G> {
         })
     }
 
-    /// The batches of the epoch, counted without making samples, which is several times faster than [`Loader::skip`].
-    /// Legality, condition, split and duplicates count as in the epoch itself, so that the number is exact.
+    /// The batches of the epoch, counted without making samples: condition, split and duplicates count as in the epoch
+    /// itself. Games are replayed only where duplicates or images ask for it; without, the number counts a game that
+    /// cannot be replayed too.
     ///
     /// `check` is asked now and then whether to go on.
     ///

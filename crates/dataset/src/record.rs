@@ -1,8 +1,9 @@
 //! One game as a row of a dataset.
 
-use games::{Game, GameResult, Line, Move, Termination};
+use games::{Chess, Game, GameResult, Line, Move, Termination};
 
 use crate::DatasetError;
+use crate::opening::opening_name;
 
 /// The largest stored score: mate in 0, which only the mated side has (see [`games::Score::to_i16`]).
 const SCORE_LIMIT: i16 = 32_000;
@@ -176,7 +177,14 @@ impl GameRecord {
         DatasetError::Illegal { game_id: self.game_id, ply, source }
     }
 
-    /// The record as a shard holds it: `best` is `None` where it equals the move played.
+    /// The name that was given to the opening, else that of the known line which the game begins with.
+    pub(crate) fn opening_name(&self) -> Option<&str> {
+        let standard = self.game == Chess::NAME && self.start_fen.is_none();
+        self.opening.as_deref().or_else(|| opening_name(&self.moves).filter(|_| standard))
+    }
+
+    /// The record as a shard holds it: `best` is `None` where it equals the move played, and a known opening has its
+    /// name.
     #[must_use]
     pub fn normalized(mut self) -> Self {
         for (best, played) in self.best.iter_mut().zip(&self.moves) {
@@ -184,6 +192,7 @@ impl GameRecord {
                 *best = None;
             }
         }
+        self.opening = self.opening_name().map(str::to_owned);
         self
     }
 }

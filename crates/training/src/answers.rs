@@ -102,7 +102,7 @@ impl Questions<'_> {
             let (answers, ()) = crew.with_restarts(game.game_id, engine, begin, Answers::ply, ask)?;
             Ok(Some(answers.into_record(game)))
         })?;
-        let answered = Dataset::open(&[stage.dir().to_owned()], OnBad::Stop)?;
+        let answered = production.dataset(stage.dir(), OnBad::Stop)?;
         let report = self.report(&answered)?;
         stage.finish(&answered.fingerprint(), &report)?;
         Ok(report)

@@ -46,6 +46,8 @@ pub struct Production {
     note: Value,
     inner: Mutex<Inner>,
     total: u64,
+    /// The shards that were whole at the beginning.
+    before: Option<Dataset>,
 }
 
 struct Inner {
@@ -123,9 +125,21 @@ impl Production {
             inner.queue.extend(ids.filter(|id| !records.contains_key(id)));
             inner.open.insert(shard, OpenShard { journal, records, expected, resumed: Vec::new() });
         }
-        let production = Production { store: store.clone(), meta, note, inner: Mutex::new(inner), total };
+        let production =
+            Production { store: store.clone(), meta, note, inner: Mutex::new(inner), total, before: written.data };
         production.close_full_shards()?;
         Ok(production)
+    }
+
+    /// What the stage's folder `dir` holds now. Shards that were whole at the beginning are not verified again.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn dataset(&self, dir: &Path, on_bad: OnBad) -> Result<Dataset, DatasetError> {
+        match &self.before {
+            Some(before) => before.reopen(on_bad),
+            None => Dataset::open(&[dir.to_owned()], on_bad),
+        }
     }
 
     /// The next game to play, in order of ids; `None` when all are played or taken.

@@ -39,6 +39,8 @@ pub struct RefineReport {
     pub lines: Vec<String>,
     /// The folder of the best network.
     pub best: std::path::PathBuf,
+    /// Whether a step was not done yet.
+    ran: bool,
 }
 
 impl std::fmt::Display for RefineReport {
@@ -72,10 +74,13 @@ pub fn refine<G: Game>(profile: &Profile, layout: &Layout, only: Option<Step>, s
             return Ok(report);
         }
     }
-    if let Some(step) = only {
-        report
-            .lines
-            .push(format!("{step:?}: nothing to do, all {} iterations are done", profile.refine.num_iterations));
+    if !report.ran {
+        let what = only.map_or_else(|| "refine".to_owned(), |step| format!("{step:?}").to_lowercase());
+        let all = profile.refine.num_iterations;
+        let line = format!(
+            "{what}: nothing to do, all {all} iterations are done; a larger refine.num_iterations asks for more"
+        );
+        report.lines.push(line);
     }
     Ok(report)
 }
@@ -115,9 +120,8 @@ impl Iteration<'_> {
 
         let spec = selfplay::spec::<G>(stages, i, &place.best);
         let ran = self.step(Step::Selfplay, spec, report, |stage| {
-            let played = selfplay::selfplay::<G>(stages, stage, i, &place.best)?;
+            let (played, fingerprint) = selfplay::selfplay::<G>(stages, stage, i, &place.best)?;
             warn_of_collapse(i, &played);
-            let fingerprint = dataset::Dataset::open(&[stage.dir().to_owned()], dataset::OnBad::Stop)?.fingerprint();
             stage.finish(&fingerprint, &played)?;
             Ok(())
         })?;
@@ -188,6 +192,7 @@ impl Iteration<'_> {
             return Ok(Some(false));
         }
         if let Some(stage) = locked_stage(spec, self.stages.layout, None)? {
+            report.ran = true;
             run(&stage)?;
         }
         Ok(self.only.map(|_| false))

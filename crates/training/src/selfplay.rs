@@ -49,13 +49,13 @@ pub(crate) fn spec<G: Game>(stages: Stages<'_>, iteration: u32, network: &Networ
     spec
 }
 
-/// Plays an iteration's games into its shards.
+/// Plays an iteration's games into its shards; gives what it has reached and the fingerprint of the games.
 pub(crate) fn selfplay<G: Game>(
     stages: Stages<'_>,
     stage: &Stage,
     iteration: u32,
     network: &NetworkRef,
-) -> Result<SelfplayReport> {
+) -> Result<(SelfplayReport, String)> {
     let (profile, config) = (stages.profile, &stages.profile.selfplay);
     let model = network.model::<G>(&profile.device)?;
     let spec = spec::<G>(stages, iteration, network);
@@ -99,7 +99,7 @@ pub(crate) fn selfplay<G: Game>(
     let (batch, in_flight) = (config.inference_batch_size, config.games_in_flight.max(1));
     if model.on_device() {
         let service_config = ServiceConfig { executors: 1, batch, ..ServiceConfig::default() };
-        let evaluator = |_| Ok(NetworkEvaluator::new(&model, batch, config.cache));
+        let evaluator = |_| NetworkEvaluator::new(&model, batch, config.cache);
         let service = Service::start(service_config, evaluator)?;
         service.run_workers(workers, |_, client| shared.work::<G>(client, in_flight, &tick))?;
         service.stop()?;
@@ -107,11 +107,14 @@ pub(crate) fn selfplay<G: Game>(
         let workers = workers.min(cores);
         // Few games are shared out evenly.
         let in_flight = (2 * in_flight).min((production.left() as usize).div_ceil(workers));
-        let evaluators = (0..workers).map(|_| NetworkEvaluator::new(&model, batch, config.cache)).collect();
+        let evaluators = (0..workers).map(|_| NetworkEvaluator::new(&model, batch, config.cache));
+        let evaluators = evaluators.collect::<std::result::Result<_, _>>()?;
         search::run_workers(evaluators, |_, evaluator| shared.work::<G>(evaluator, in_flight, &tick))?;
     }
+    progress.set(already + production.tally().games, "");
     progress.finish("done");
-    shared.report(stage, started.elapsed().as_secs_f64())
+    let data = production.dataset(stage.dir(), OnBad::Stop)?;
+    Ok((shared.report(&data, started.elapsed().as_secs_f64())?, data.fingerprint()))
 }
 
 /// What the workers share.
@@ -267,8 +270,8 @@ impl Shared<'_> {
         Ok(true)
     }
 
-    fn report(&self, stage: &Stage, seconds: f64) -> Result<SelfplayReport> {
-        let stats = dataset::stats(&Dataset::open(&[stage.dir().to_owned()], OnBad::Stop)?)?;
+    fn report(&self, data: &Dataset, seconds: f64) -> Result<SelfplayReport> {
+        let stats = dataset::stats(data)?;
         let load = |x: &AtomicU64| x.load(Ordering::Relaxed) as f64;
         Ok(SelfplayReport {
             games: stats.games,

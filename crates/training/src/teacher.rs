@@ -70,7 +70,7 @@ pub fn teacher_spec(config: &EngineConfig, stop: &Stop) -> Result<EngineSpec> {
     Ok(spec)
 }
 
-/// An engine with one thread and the configured hash table.
+/// An engine with one thread and the configured hash table, where it has such options.
 pub(crate) fn engine_spec(config: &EngineConfig, stop: &Stop) -> Result<EngineSpec> {
     let FoundEngine { name, path, stands_in } = uci::choose_engine(&config.path)?;
     if stands_in {
@@ -78,7 +78,7 @@ pub(crate) fn engine_spec(config: &EngineConfig, stop: &Stop) -> Result<EngineSp
     }
     let mut spec = EngineSpec::new(path);
     spec.args.clone_from(&config.args);
-    spec.options = vec![("Threads".to_owned(), "1".to_owned()), ("Hash".to_owned(), config.hash_mb.to_string())];
+    spec = spec.default_option("Threads", "1").default_option("Hash", &config.hash_mb.to_string());
     spec.deadlines = Deadlines::of_answer(Duration::from_secs_f64(config.answer_seconds));
     spec.interrupt = Some(stop.flag());
     Ok(spec)
@@ -123,6 +123,10 @@ impl Games<'_> {
         if profile.game != Chess::NAME {
             return Err(Error::NoTeacher(profile.game.clone()));
         }
+        let shards = config.games.div_ceil(config.games_per_shard);
+        if let Some(range) = range.as_ref().filter(|range| u64::from(range.end) > shards) {
+            return Err(Error::NoShard { table: self.table, last: range.end - 1, shards, games: config.games });
+        }
         let mut shown = engine.clone();
         if let Some(soft) = config.soft {
             shown.options.insert("MultiPV".to_owned(), soft.multipv.to_string());
@@ -149,8 +153,11 @@ impl Games<'_> {
             reproducible: engine.is_reproducible(config.limit),
         };
         let production = Production::open(&stage, meta, config.games, config.games_per_shard, range.clone())?;
-        let book =
-            if config.book.is_empty() { Vec::new() } else { dataset::book::read_openings(config.book.as_ref())? };
+        let book = if config.book.is_empty() {
+            Vec::new()
+        } else {
+            dataset::book::read_openings(config.book.as_ref(), profile.on_bad_shard.into())?
+        };
         let started = Instant::now();
         let crew = Crew { production: &production, stop };
         let stream = [profile.seed, Rng::part(self.dataset)];
@@ -162,35 +169,35 @@ impl Games<'_> {
         crew.run(self.name, engines, |engine| production.next().map(|id| writer.game(id, engine)).transpose())?;
         let seconds = started.elapsed().as_secs_f64();
         let tally = production.tally();
-        let report = self.report(teacher, (tally.games > 0).then_some((tally.games, tally.positions, seconds)))?;
+        let dataset = production.dataset(&self.dir, OnBad::Skip)?;
+        let report = report(&dataset, teacher, (tally.games > 0).then_some((tally.games, tally.positions, seconds)))?;
         let copies = 1.0 - report.distinct_games as f64 / report.games.max(1) as f64;
         if copies > config.max_duplicates {
             return Err(Error::Duplicates { table: self.table, rate: copies, limit: config.max_duplicates });
         }
         if range.is_none() {
-            let fingerprint = Dataset::open(std::slice::from_ref(&self.dir), OnBad::Skip)?.fingerprint();
-            stage.finish(&fingerprint, &report)?;
+            stage.finish(&dataset.fingerprint(), &report)?;
         }
         Ok(report)
     }
+}
 
-    fn report(&self, teacher: String, run: Option<(u64, u64, f64)>) -> Result<CorpusReport> {
-        let dataset = Dataset::open(std::slice::from_ref(&self.dir), OnBad::Skip)?;
-        let stats = dataset::stats(&dataset)?;
-        let (games_per_second, positions_per_second) =
-            run.map_or((0.0, 0.0), |(games, positions, s)| (games as f64 / s, positions as f64 / s));
-        Ok(CorpusReport {
-            teacher,
-            games: stats.games,
-            positions: stats.positions,
-            distinct_games: stats.distinct_games.count,
-            distinct_positions: stats.distinct_positions.count,
-            results: [stats.results.wins, stats.results.draws, stats.results.losses, stats.results.none],
-            bytes_per_position: stats.bytes_per_position,
-            games_per_second,
-            positions_per_second,
-        })
-    }
+/// What a dataset holds, and how fast the games, positions and seconds of a run were.
+fn report(dataset: &Dataset, teacher: String, run: Option<(u64, u64, f64)>) -> Result<CorpusReport> {
+    let stats = dataset::stats(dataset)?;
+    let (games_per_second, positions_per_second) =
+        run.map_or((0.0, 0.0), |(games, positions, s)| (games as f64 / s, positions as f64 / s));
+    Ok(CorpusReport {
+        teacher,
+        games: stats.games,
+        positions: stats.positions,
+        distinct_games: stats.distinct_games.count,
+        distinct_positions: stats.distinct_positions.count,
+        results: [stats.results.wins, stats.results.draws, stats.results.losses, stats.results.none],
+        bytes_per_position: stats.bytes_per_position,
+        games_per_second,
+        positions_per_second,
+    })
 }
 
 /// The hash of a book's content; null without a book.

@@ -44,7 +44,12 @@ pub fn read_pgn(path: &Path) -> Result<(Vec<PgnGame>, Vec<String>), DatasetError
 
 /// The games of a PGN text. A game ends at its result, or where tags begin again; blank lines mean nothing.
 pub fn parse_pgn(text: &str) -> Vec<PgnGame> {
-    let mut reader = Reader { games: Vec::new(), open: None };
+    parse(text, usize::MAX)
+}
+
+/// The same with at most `most` moves a game; what is wrong after them is no fault.
+pub(super) fn parse(text: &str, most: usize) -> Vec<PgnGame> {
+    let mut reader = Reader { games: Vec::new(), open: None, most };
     let mut scanner = Scanner::new(text);
     while let Some((line, token)) = scanner.next() {
         reader.token(line, token);
@@ -63,9 +68,17 @@ struct Open {
     ended: bool,
 }
 
+impl Open {
+    fn plies(&self) -> usize {
+        self.position.as_ref().map_or(0, |line| line.moves().len())
+    }
+}
+
 struct Reader {
     games: Vec<PgnGame>,
     open: Option<Open>,
+    /// Moves of a game that are looked at.
+    most: usize,
 }
 
 impl Reader {
@@ -98,7 +111,9 @@ impl Reader {
         if self.open.as_ref().is_some_and(another) {
             self.close();
         }
+        let most = self.most;
         let open = self.game(line);
+        let enough = open.movetext && open.plies() >= most;
         match token {
             Token::Tag(name, value) => {
                 if name == "FEN" {
@@ -108,7 +123,7 @@ impl Reader {
             }
             Token::Move(text) => {
                 open.movetext = true;
-                if open.game.fault.is_none() {
+                if open.game.fault.is_none() && !enough {
                     open.game.fault = play(open, text).err().map(|reason| (line, reason));
                 }
             }
@@ -121,6 +136,7 @@ impl Reader {
                     _ => Some(GameResult::Draw),
                 };
             }
+            Token::Unclosed(_) if enough => {}
             Token::Unclosed(sign) => {
                 let reason = format!("`{sign}` is not closed, the game cannot be read on");
                 open.game.fault.get_or_insert((line, reason));
@@ -129,42 +145,75 @@ impl Reader {
     }
 }
 
+/// Names of standard chess in the `Variant` tag; the others are other games.
+const STANDARD: [&str; 6] = ["standard", "chess", "from position", "normal", "?", ""];
+/// How a null move is written.
+const NULL_MOVES: [&str; 5] = ["--", "Z0", "z0", "<>", "null"];
+
 fn start(game: &PgnGame) -> Result<Chess, String> {
-    let variant = game.tag("Variant").map(str::to_lowercase);
-    if let Some(variant) = variant.filter(|v| !["standard", "chess", "from position", "normal"].contains(&v.as_str())) {
-        return Err(format!("variant `{variant}`, expected standard chess"));
+    let variant = game.tag("Variant").unwrap_or_default();
+    if !STANDARD.contains(&variant.trim().to_lowercase().as_str()) {
+        return Err(format!("the variant is {}, expected standard chess", text::quoted(variant)));
     }
-    game.start_fen.as_deref().map_or_else(|| Ok(Chess::start()), |fen| Chess::from_fen(fen).map_err(|e| e.to_string()))
+    match &game.start_fen {
+        Some(fen) => Chess::from_fen(fen).map_err(|e| e.to_string()),
+        None if game.tag("SetUp") == Some("1") => Err("`SetUp` is 1, and there is no `FEN`".to_owned()),
+        None => Ok(Chess::start()),
+    }
 }
 
-fn play(open: &mut Open, text: &str) -> Result<(), String> {
+fn play(open: &mut Open, written: &str) -> Result<(), String> {
     if open.position.is_none() {
         open.position = Some(Line::new(start(&open.game)?));
     }
     let Some(line) = &mut open.position else { return Ok(()) };
-    let state = line.state();
-    let spelled = spelling(text);
-    let m = state.parse_san(&spelled).or_else(|e| state.parse_move(&spelled).map_err(|_| e));
-    let m =
-        m.map_err(|_| format!("move {}: `{text}` is not legal in `{}`", line.moves().len() / 2 + 1, state.fen()))?;
+    let number = line.moves().len() / 2 + 1;
+    if NULL_MOVES.contains(&written) {
+        return Err(format!("move {number}: `{written}` is a null move, which no game of chess has"));
+    }
+    let (state, spelled) = (line.state(), spelling(written));
+    // Standard algebraic, else coordinates.
+    let m = state.parse_san(&spelled).or_else(|e| coordinates(&spelled).map_or(Err(e), |text| state.parse_move(&text)));
+    let m = m.map_err(|_| format!("move {number}: {} is not legal in `{}`", text::quoted(written), state.fen()))?;
     line.play(m);
     Ok(())
 }
 
-/// The spelling of the standard: `0-0` as `O-O`, `a8Q` as `a8=Q`, no marks behind.
+/// The spelling of the standard: `0-0` as `O-O`, `Ng1-f3` as `Ng1f3`, `a8Q` as `a8=Q`, letters for figurines, no marks
+/// behind.
 fn spelling(text: &str) -> String {
     let text = text.trim_end_matches(['+', '#', '=']);
     let text = text.strip_suffix("ep").unwrap_or(text).trim_end_matches(['+', '#']);
     match text {
         "0-0" | "o-o" => return "O-O".to_owned(),
         "0-0-0" | "o-o-o" => return "O-O-O".to_owned(),
+        "O-O" | "O-O-O" => return text.to_owned(),
         _ => {}
     }
-    let bytes = text.as_bytes();
-    match bytes {
-        [.., rank @ (b'1' | b'8'), role @ (b'N' | b'B' | b'R' | b'Q')] => {
-            format!("{}{}={}", &text[..text.len() - 2], char::from(*rank), char::from(*role))
-        }
-        _ => text.to_owned(),
+    let letter = |c: char| match c {
+        '♔' | '♚' => 'K',
+        '♕' | '♛' => 'Q',
+        '♖' | '♜' => 'R',
+        '♗' | '♝' => 'B',
+        '♘' | '♞' => 'N',
+        '♙' | '♟' => 'P',
+        c => c,
+    };
+    let mut text: String = text.chars().filter(|c| !['-', '\u{fe0e}', '\u{fe0f}'].contains(c)).map(letter).collect();
+    if let Some(pawn) = text.strip_prefix('P') {
+        text = pawn.to_owned();
     }
+    if let [.., b'1' | b'8', b'N' | b'B' | b'R' | b'Q'] = text.as_bytes() {
+        text.insert(text.len() - 1, '=');
+    }
+    text
+}
+
+/// `e7xd8=Q` or `Ng1f3` as the coordinates that a machine writes, `e7d8q` and `g1f3`; `None` if it names less than two
+/// squares.
+fn coordinates(text: &str) -> Option<String> {
+    let text = text.strip_prefix(['K', 'Q', 'R', 'B', 'N']).unwrap_or(text);
+    let compact: String = text.chars().filter(|c| !['x', ':', '='].contains(c)).collect::<String>().to_lowercase();
+    let square = |at: usize| matches!(compact.as_bytes().get(at..at + 2), Some([b'a'..=b'h', b'1'..=b'8']));
+    (square(0) && square(2) && compact.len() <= 5).then_some(compact)
 }

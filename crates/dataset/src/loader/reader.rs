@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use games::{Game, Rng};
-use polars::prelude::{Expr, col};
+use polars::prelude::{DataFrame, Expr, col};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -91,28 +91,48 @@ impl Plan {
         groups
     }
 
-    /// The games of a group that belong to the split and meet the condition, in order.
-    fn read(&self, group: &[ShardInfo]) -> Result<Vec<GameRecord>, DatasetError> {
+    /// Some columns of the games of a group that meet the condition, and for each row its dataset.
+    fn query<'g>(
+        &self,
+        group: &'g [ShardInfo],
+        columns: &[Expr],
+    ) -> Result<(DataFrame, Vec<&'g str>, String), DatasetError> {
         let paths: Vec<&Path> = group.iter().map(|s| s.path.as_path()).collect();
         let what = query::describe(&paths);
         let mut lazy = query::scan(&paths, Some(PATH))?;
         if let Some(condition) = &self.condition {
             lazy = lazy.filter(condition.clone());
         }
-        let games = query::collect(lazy.select(&self.columns), &what)?;
-        let records = frame::records_from_frame(&games, &what)?;
-        let files = frame::texts(&games, PATH, &what)?;
+        let games = query::collect(lazy.select(columns), &what)?;
         let dataset = |file: &str| group.iter().find(|s| s.path.as_os_str() == file).map(|s| s.dataset.as_str());
+        let files = frame::texts(&games, PATH, &what)?.into_iter();
+        let named = files.map(|file| file.as_deref().and_then(dataset)).collect::<Option<_>>();
+        let datasets = named.ok_or_else(|| DatasetError::Reader { what: what.clone() })?;
+        Ok((games, datasets, what))
+    }
+
+    /// The games of a group that belong to the split and meet the condition, in order.
+    fn read(&self, group: &[ShardInfo]) -> Result<Vec<GameRecord>, DatasetError> {
+        let (games, datasets, what) = self.query(group, &self.columns)?;
+        let records = frame::records_from_frame(&games, &what)?;
         let mut kept = Vec::with_capacity(records.len());
-        for (mut record, file) in records.into_iter().zip(files) {
-            let dataset =
-                file.as_deref().and_then(dataset).ok_or_else(|| DatasetError::Reader { what: what.clone() })?;
+        for (mut record, dataset) in records.into_iter().zip(datasets) {
             if self.split.contains(dataset, record.game_id) {
                 self.first_plies.into_iter().for_each(|plies| record.truncate(plies));
                 kept.push(record);
             }
         }
         Ok(kept)
+    }
+
+    /// The plies after the opening of the games that [`Plan::read`] gives.
+    fn count_plies(&self, group: &[ShardInfo]) -> Result<u64, DatasetError> {
+        let columns = ["game_id", "plies", "opening_plies", PATH].map(col);
+        let (games, datasets, what) = self.query(group, &columns)?;
+        let lengths = frame::lengths(&games, &what)?;
+        let most = self.first_plies.unwrap_or(usize::MAX) as u64;
+        let kept = lengths.into_iter().zip(datasets).filter(|((id, ..), dataset)| self.split.contains(dataset, *id));
+        Ok(kept.map(|((_, plies, opening), _)| plies.min(most).saturating_sub(opening)).sum())
     }
 
     fn replay<G: Game>(&self, games: &[GameRecord], seen: &mut Option<Recent>) -> Result<Block, DatasetError> {
@@ -157,11 +177,20 @@ impl Plan {
         }
     }
 
-    /// The samples of the first pass, counted without making them.
+    /// The samples of the first pass, counted without making them: from the games' lengths, and by walking through the
+    /// games where duplicates or images make the number depend on the positions.
     pub(super) fn count<G: Game, E: From<DatasetError>>(
         &self,
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<u64, E> {
+        if !self.drop_duplicates && !self.images {
+            let mut samples = 0;
+            for group in self.groups(0) {
+                check()?;
+                samples += self.count_plies(&group)?;
+            }
+            return Ok(samples);
+        }
         let mut seen = self.drop_duplicates.then(Recent::new);
         let mut samples = 0;
         for group in self.groups(0) {

@@ -250,16 +250,8 @@ fn a_game_that_cannot_be_replayed_is_skipped_or_fatal() {
 #[test]
 fn batches_are_counted_as_they_come_and_sources_are_opened_once() {
     let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let broken = |id: u64| {
-        let mut game = chess_game(id % 30, 40);
-        match id % 11 {
-            3 => game.moves[10] = games::Move(0),
-            5 => game.best[12] = Some(games::Move(0)),
-            _ => {}
-        }
-        GameRecord { game_id: id, ..game }
-    };
-    let dirs = fill(a.path(), "corpus", 2, 40, broken);
+    let whole = |id: u64| GameRecord { opening_plies: (id % 5) as u16, ..chess_game(id, 40) };
+    let dirs = fill(a.path(), "corpus", 2, 40, whole);
     let other = fill(b.path(), "selfplay", 1, 5, |id| selfplay_game(id, 30));
     let plain = LoaderSpec { batch: 1, pool: 50, ..LoaderSpec::new(dirs.clone()) };
     let mut mixed = plain.clone();
@@ -283,7 +275,22 @@ fn batches_are_counted_as_they_come_and_sources_are_opened_once() {
     }
     let other = Loader::<Chess>::over(&plain.open().unwrap(), mixed).unwrap_err().to_string();
     assert!(other.contains("sources"), "{other}");
-    let strict = LoaderSpec { on_bad: OnBad::Stop, ..plain };
+    // Games that cannot be replayed are known only where games are walked through.
+    let broken = |id: u64| {
+        let mut game = chess_game(id % 30, 40);
+        match id % 11 {
+            3 => game.moves[10] = games::Move(0),
+            5 => game.best[12] = Some(games::Move(0)),
+            _ => {}
+        }
+        GameRecord { game_id: id, ..game }
+    };
+    let c = tempfile::tempdir().unwrap();
+    let spec = LoaderSpec { batch: 1, ..LoaderSpec::new(fill(c.path(), "corpus", 2, 40, broken)) };
+    let distinct = LoaderSpec { drop_duplicates: true, ..spec.clone() };
+    assert_eq!(counted::<Chess>(&distinct), batches::<Chess>(distinct.clone()).len() as u64);
+    assert!(counted::<Chess>(&spec) > batches::<Chess>(spec).len() as u64);
+    let strict = LoaderSpec { on_bad: OnBad::Stop, ..distinct };
     let sources = strict.open().unwrap();
     assert!(Loader::<Chess>::count_batches(&sources, &strict, || Ok::<_, DatasetError>(())).is_err());
 }

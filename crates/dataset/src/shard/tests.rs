@@ -25,7 +25,8 @@ fn a_shard_reads_back_and_its_sidecar_describes_it() {
     (records[0].best, records[0].score, records[0].opening_plies) = (vec![], vec![], 0);
     (records[1].start_fen, records[1].visits) = (Some("a \"fen\"\nü".into()), vec![None; records[1].plies()]);
     let sidecar = write_shard_as(&store, 42, &records, &meta("corpus"), &json!({"workers": 2})).unwrap();
-    assert_eq!(read(&store, 42), records);
+    let normalized = |r: &GameRecord| r.clone().normalized();
+    assert!(read(&store, 42).iter().eq(records.iter().map(normalized).collect::<Vec<_>>().iter()));
     assert_eq!((sidecar.shard, sidecar.first_game, sidecar.rows), (42, 800, 12));
     assert_eq!(sidecar.positions, records.iter().map(|r| r.plies() as u64).sum::<u64>());
     assert_eq!(sidecar.writer["workers"], 2);
@@ -119,6 +120,7 @@ proptest! {
             }
         }
         let bytes = encode_shard(&records, &meta("p"), "").unwrap();
-        prop_assert_eq!(frame::records_from_bytes(bytes, "p").unwrap(), records);
+        let normalized: Vec<GameRecord> = records.into_iter().map(GameRecord::normalized).collect();
+        prop_assert!(frame::records_from_bytes(bytes, "p").unwrap() == normalized);
     }
 }
