@@ -17,7 +17,7 @@ GAMES_KEY = $@.games
 ARGS     = --config $(CONFIG) $(if $(GAMES),--set $(GAMES_KEY)=$(GAMES)) $(foreach s,$(SET),--set $(s))
 PATH    := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help setup build demo test corpus pretrain selfplay relabel train gate refine eval policy stats report results publish match features play bench clean
+.PHONY: results-named publish-named help setup build demo test corpus pretrain selfplay relabel train gate refine eval policy stats report results publish match features play bench clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -27,6 +27,7 @@ setup: ## install what is missing (engine, Python packages in .venv) and check t
 	@sh scripts/setup.sh
 
 build: ## compile the executables
+	@test -e $(BIN)/corpus || echo "make: the first build compiles Polars and candle: about 25 minutes on two fast cores, 50 on slow ones" >&2
 	@cargo build $(CARGO_FLAGS) -p tabiya -p engine --bins
 
 demo: ## the whole chain on configs/quick.toml, from a fresh clone
@@ -57,8 +58,10 @@ gate: build ## candidate against best          -> data/PROFILE/refine/iter_NNNN/
 refine: build ## selfplay, relabel (if enabled), train, gate to the last iteration
 	@$(BIN)/refine $(ARGS)
 
+# REQUIRE=0.55 fails if the score is below. make itself exits with 2 whatever failed, and prints the job's own status
+# ("Error 1" for a score that was missed); $(BIN)/eval --config ... --require-score 0.55 exits with it.
 eval: build ## the best network against the engine -> data/PROFILE/eval
-	@$(BIN)/eval $(ARGS)
+	@$(BIN)/eval $(ARGS) $(if $(REQUIRE),--require-score $(REQUIRE))
 
 # STEP=games, labels, train or export does one step alone.
 policy: GAMES_KEY = policy.games.games
@@ -71,12 +74,20 @@ stats: build ## tables about the corpus
 report: build ## corpus, losses and match of a profile on one page
 	@$(BIN)/report $(ARGS)
 
+# What replaces a page or a network that others rely on has no default: PROFILE=, or another place to write to.
+unnamed = $(if $(filter file,$(origin PROFILE)),$(if $(1),,echo "make $(2): name the run with PROFILE=..., or write elsewhere with $(3)" >&2; exit 2))
+results-named:
+	@$(call unnamed,$(OUT),results replaces docs/results.md,OUT=FILE)
+publish-named:
+	@$(call unnamed,$(TO),publish replaces data/reference,TO=FOLDER)
+
 # ALSO="night gpu" puts what other profiles have reached on the same page. OUT=docs/mine.md writes another one.
-results: build ## experiments, then a page with plots -> docs/results.md
+results: results-named build ## experiments, then a page with plots -> docs/results.md
 	@$(BIN)/results $(ARGS) $(foreach p,$(ALSO),--also $(p)) $(if $(OUT),--out $(OUT))
 
-publish: build ## the best network, as what `make play` plays -> data/reference
-	@$(BIN)/publish $(ARGS)
+# TO=folder publishes elsewhere.
+publish: publish-named build ## the best network, as what `make play` plays -> data/reference
+	@$(BIN)/publish $(ARGS) $(if $(TO),--to $(TO))
 
 # MATCH=configs/mine.toml plays another match than configs/match.toml, TABLE=configs/mine.toml another table.
 match: CONFIG = $(or $(MATCH),configs/match.toml)

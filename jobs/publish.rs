@@ -18,6 +18,7 @@ struct Args {
 fn main() {
     let args = Args::parse();
     pipeline::run(|stop| {
+        tabiya::local("--to", &args.to)?;
         let (profile, layout) = tabiya::resolve(&args.config)?;
         let (name, set) = (tabiya::profile_name(&args.config), &args.config.set);
         let published = tabiya::with_game!(profile, G => {

@@ -23,6 +23,7 @@ struct Args {
 fn main() {
     let args = Args::parse();
     pipeline::run(|stop| {
+        tabiya::local("--out", &args.out)?;
         let mut runs = Vec::new();
         let others = args.also.iter().map(|name| ConfigArgs {
             config: args.config.config.with_file_name(format!("{name}.toml")),

@@ -217,11 +217,15 @@ def machine(peers):
     cpu = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         cpu = (re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()) or [cpu])[0]
+    flags = re.search(r"^flags\s*: (.+)", Path("/proc/cpuinfo").read_text(), re.M) if os.path.exists("/proc/cpuinfo") else None
+    flags = flags.group(1).split() if flags else []
+    widest = [name for flag, name in [("avx512f", "AVX-512"), ("avx2", "AVX2")] if flag in flags]
     stockfish = shutil.which("stockfish") or "/usr/games/stockfish"
     ask = f"import {', '.join(peers)}; print({', '.join(f'{p}.__version__' for p in peers)}, sep='|')"
     versions = (first([sys.executable, "-c", ask]) or "").split("|")
     return {
         "CPU": cpu,
+        "instruction set": widest[0] if widest else "NEON" if platform.machine() in ("arm64", "aarch64") else None,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}",

@@ -1,7 +1,7 @@
 //! What the executables in `jobs/` share: resolving a profile, and choosing the game's type by its name.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pipeline::ConfigArgs;
 use training::{Layout, OnBadShard, Profile};
@@ -30,6 +30,17 @@ pub fn resolve(args: &ConfigArgs) -> Result<(Profile, Layout), BoxError> {
         data => PathBuf::from(data),
     };
     Ok((profile, Layout::new(root)))
+}
+
+/// Refuses an address where a path is written to: it would become folders with its name.
+///
+/// # Errors
+/// The argument, by name.
+pub fn local(argument: &str, path: &Path) -> Result<(), BoxError> {
+    if path.to_string_lossy().contains("://") {
+        return Err(format!("{argument} is {}: expected a path of a file system", path.display()).into());
+    }
+    Ok(())
 }
 
 /// What a profile is called: its file's name without the ending.

@@ -291,8 +291,10 @@ fn features_are_played_row_by_row_and_written_as_a_table() {
     let page = run.root().join("docs/features.md");
     let read = || std::fs::read_to_string(&page).unwrap_or_default();
     let job = run.start("features", &[]);
-    wait_until("the first row is written", || read().contains("| Skill, all of it | `Skill Level=0` | nodes=50 | 8 |"));
-    assert!(read().contains("| hash | `Hash=4` | depth=3 | | not played yet |") || read().contains("depth=3 | 4 |"));
+    wait_until("the first row is written", || {
+        read().contains("| Skill, all of it |  | `Skill Level=0` | nodes=50 | 8 |")
+    });
+    assert!(read().contains("| hash |  | `Hash=4` | depth=3 | | not played yet |") || read().contains("depth=3 | 4 |"));
     signal(job.id(), "TERM");
     finish(job);
 

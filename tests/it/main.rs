@@ -9,6 +9,7 @@ mod chess_cases;
 mod kills;
 mod lab;
 mod networks;
+mod outside;
 mod policy;
 mod publish;
 mod real_engine;

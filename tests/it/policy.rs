@@ -72,7 +72,7 @@ fn all_steps_run_once_and_only_what_changed_runs_again() {
     let run = run_with_the_fake();
     assert!(run.fails("policy", &["labels"]).contains("run `make policy` first"));
     let said = run.ok("policy", &[]);
-    for text in ["policy/games: 12 games", "policy/labels: 12 games", "top-1", "(kept)", "1344192 bytes"] {
+    for text in ["policy/games: 12 games", "policy/labels: 12 games", "top-1", "are kept", "1344192 bytes"] {
         assert!(said.contains(text), "{text} is not in\n{said}");
     }
     let report = run.ok("report", &[]);

@@ -82,7 +82,7 @@ fn a_published_network_plays_at_once() {
     run.ok("eval", &[]);
     assert!(run.ok("eval", &set[2..]).contains("done already"));
     let said = run.fails("eval", &["--set", "eval.network=elsewhere"]);
-    assert!(said.contains("missing at elsewhere") && said.contains("make publish"), "{said}");
+    assert!(said.contains("eval.network names elsewhere") && said.contains("make publish"), "{said}");
     assert!(!run.root().join("elsewhere").exists());
 }
 

@@ -92,12 +92,17 @@ fn the_page_shows_what_the_run_has_measured() {
 
     // Each plot that is named is there, with the points of its table.
     let plots: Vec<&str> = page.split("](results/").skip(1).map(|rest| rest.split_once(')').unwrap().0).collect();
-    assert_eq!(plots.len(), 5, "{plots:?}");
+    assert_eq!(plots.len(), 6, "{plots:?}");
     for plot in plots {
         let svg = std::fs::read_to_string(run.root().join("page/results").join(plot)).unwrap();
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{svg}");
-        let dots = svg.matches("<circle").count();
-        assert!(if plot.contains("loss") || plot == "run-top1.svg" { dots >= 4 } else { dots == 2 }, "{plot}: {dots}");
+        let (dots, bars) = (svg.matches("<circle").count(), svg.matches("stroke-opacity").count());
+        match plot {
+            // Every Elo has its interval or its bound, and a point where both ends are known.
+            "run-simulations.svg" | "run-positions.svg" => assert!(bars == 2 && dots <= 2, "{plot}: {dots}, {bars}"),
+            "run-positions-top1.svg" => assert_eq!((dots, bars), (2, 0)),
+            _ => assert!(dots >= 4 && bars == 0, "{plot}: {dots}, {bars}"),
+        }
     }
 
     // The networks of a part learn from the first games, less the held-out ones, once.

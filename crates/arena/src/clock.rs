@@ -72,6 +72,12 @@ impl GameClocks {
         self.controls.iter().any(Option::is_some).then(|| Clocks { left: [side(0), side(1)], increment })
     }
 
+    /// What a side has left, if it plays on a clock.
+    pub(crate) fn left(&self, color: Color) -> Option<Duration> {
+        let side = usize::from(color == Color::Black);
+        self.controls[side].map(|_| self.left[side])
+    }
+
     /// A move of `color` that took `taken`; if the flag fell, what happened.
     pub(crate) fn press(&mut self, color: Color, taken: Duration) -> Result<(), String> {
         let side = usize::from(color == Color::Black);

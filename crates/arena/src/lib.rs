@@ -33,7 +33,6 @@ pub use clock::TimeControl;
 pub use elo::{Elo, NormalizedElo, Pentanomial, Scores, Wdl};
 pub use error::ArenaError;
 pub use openings::{Opening, OpeningError, OpeningSource, openings, random_openings};
-pub use pgn::pgn;
 pub use play::{Factory, play_match};
 pub use report::MatchReport;
 pub use spec::MatchSpec;

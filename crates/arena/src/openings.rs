@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use dataset::OnBad;
 use games::{Chess, Game, GameError, Line, Move, Rng};
 use pipeline::say;
 use serde::{Deserialize, Serialize};
@@ -89,11 +90,17 @@ pub enum OpeningError {
 
 /// The openings of a match of `pairs` pairs; pair `i` begins with opening `i % len`.
 ///
-/// A longer match begins with the openings of a shorter one of the same seed.
+/// A longer match begins with the openings of a shorter one of the same seed. `on_bad` says what is done about games of
+/// a book that cannot be played.
 ///
 /// # Errors
 /// [`OpeningError`] if the source does not fit the game, cannot be read or is empty.
-pub fn openings<G: Game>(source: &OpeningSource, seed: u64, pairs: usize) -> Result<Vec<Opening>, OpeningError> {
+pub fn openings<G: Game>(
+    source: &OpeningSource,
+    seed: u64,
+    pairs: usize,
+    on_bad: OnBad,
+) -> Result<Vec<Opening>, OpeningError> {
     let chess = TypeId::of::<G>() == TypeId::of::<Chess>();
     let chess_only = |what| if chess { Ok(()) } else { Err(OpeningError::ChessOnly { what, game: G::NAME }) };
     let mut order = Rng::from_parts(&[seed, Rng::part("opening order")]);
@@ -110,16 +117,16 @@ pub fn openings<G: Game>(source: &OpeningSource, seed: u64, pairs: usize) -> Res
         }
         OpeningSource::Book { path, plies } => {
             chess_only("opening books")?;
-            book(path, *plies)?
+            book(path, *plies, on_bad)?
         }
     };
     order.shuffle(&mut list);
     Ok(list)
 }
 
-/// The lines of a book, each once. The reader leaves out those that end the game, and refuses a book without others.
-fn book(path: &Path, plies: Option<u16>) -> Result<Vec<Opening>, OpeningError> {
-    let book = dataset::read_book(path, plies.map(usize::from))?;
+/// The lines of a book, each once. The reader leaves out those that cannot be played, and refuses a book without others.
+fn book(path: &Path, plies: Option<u16>, on_bad: OnBad) -> Result<Vec<Opening>, OpeningError> {
+    let book = dataset::read_book(path, plies.map(usize::from), on_bad)?;
     book.warnings.iter().for_each(|warning| say!("{warning}"));
     let mut seen = HashSet::new();
     let standard = Chess::start().fen();
@@ -185,14 +192,14 @@ mod tests {
 
     #[test]
     fn built_in_openings_come_in_a_seeded_order() {
-        let a = openings::<Chess>(&OpeningSource::Builtin {}, 1, 10).unwrap();
-        let b = openings::<Chess>(&OpeningSource::Builtin {}, 1, 90).unwrap();
-        let c = openings::<Chess>(&OpeningSource::Builtin {}, 2, 10).unwrap();
+        let a = openings::<Chess>(&OpeningSource::Builtin {}, 1, 10, OnBad::Skip).unwrap();
+        let b = openings::<Chess>(&OpeningSource::Builtin {}, 1, 90, OnBad::Skip).unwrap();
+        let c = openings::<Chess>(&OpeningSource::Builtin {}, 2, 10, OnBad::Skip).unwrap();
         assert_eq!(a, b);
         assert!(a != c && a.len() == c.len());
         let (first, then) = (builtin_openings(), &a[builtin_openings().len()..]);
         assert!(first.iter().all(|o| a.contains(o) && !then.contains(o)), "the continuations come behind");
-        let refused = openings::<TicTacToe>(&OpeningSource::Builtin {}, 1, 10).unwrap_err();
+        let refused = openings::<TicTacToe>(&OpeningSource::Builtin {}, 1, 10, OnBad::Skip).unwrap_err();
         assert!(refused.to_string().contains("tictactoe"));
     }
 
@@ -207,10 +214,11 @@ mod tests {
             "rnbqkbnr/pp1ppppp/8/2p5/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2",
         ];
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let list = openings::<Chess>(&OpeningSource::Book { path: path.clone(), plies: None }, 3, 4).unwrap();
+        let list =
+            openings::<Chess>(&OpeningSource::Book { path: path.clone(), plies: None }, 3, 4, OnBad::Skip).unwrap();
         assert_eq!(list.len(), 2, "the mated position and the copy are left out: {list:?}");
         std::fs::write(&path, lines[1]).unwrap();
-        let empty = openings::<Chess>(&OpeningSource::Book { path, plies: None }, 3, 4).unwrap_err();
+        let empty = openings::<Chess>(&OpeningSource::Book { path, plies: None }, 3, 4, OnBad::Skip).unwrap_err();
         assert!(matches!(empty, OpeningError::Book(_)), "{empty}");
     }
 
@@ -221,7 +229,7 @@ mod tests {
         std::fs::write(&path, "[Event \"a\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n[Event \"b\"]\n\n1. d4 d5 2. c4 *\n")
             .unwrap();
         let source = OpeningSource::Book { path, plies: Some(3) };
-        let list = openings::<Chess>(&source, 1, 2).unwrap();
+        let list = openings::<Chess>(&source, 1, 2, OnBad::Skip).unwrap();
         assert_eq!(list.len(), 2);
         assert!(list.iter().all(|o| o.moves.len() == 3));
     }

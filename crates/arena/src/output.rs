@@ -1,8 +1,9 @@
 //! The files of a match folder.
 //!
 //! `match.json` says which match the folder holds, and `games.journal` holds its finished games in the order in which
-//! they finished; `times.jsonl` says how long the players thought. The rest is made of these two when the match is over, and made again by another run: shards in
-//! `games/`, `games.pgn`, `report.json` and `report.txt`.
+//! they finished; `times.jsonl` keeps what the records have no column for. The rest is made of these two: `games.pgn`,
+//! `report.json` and `report.txt` now and then, so that a match that is stopped or killed leaves them too, and shards in
+//! `games/` when the match is over.
 
 use std::path::Path;
 
@@ -12,12 +13,18 @@ use pipeline::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ArenaError, MatchReport, MatchSpec, pgn};
+use crate::pgn::pgn;
+use crate::timing::TimeLog;
+use crate::{ArenaError, MatchReport, MatchSpec};
 
 /// The journal's file name.
 pub(crate) const JOURNAL: &str = "games.journal";
 /// The file of thinking times.
 pub(crate) const TIMES: &str = "times.jsonl";
+/// The games for other programs.
+pub(crate) const PGN: &str = "games.pgn";
+/// The report for people.
+pub(crate) const REPORT: &str = "report.txt";
 const STAMP: &str = "match.json";
 /// The folder of the shards, apart from the other files so that it reads as a dataset.
 const SHARDS: &str = "games";
@@ -86,13 +93,25 @@ fn put_json(store: &Store, path: &str, value: &impl Serialize) -> Result<(), Are
     Ok(store.put(path, text.as_bytes())?)
 }
 
-/// Writes what is made of the finished games; the same games give the same files.
-pub(crate) fn write_outputs<G: Game>(
+/// Writes what people read: the games as PGN and the report.
+pub(crate) fn write_report<G: Game>(
+    store: &Store,
+    spec: &MatchSpec,
+    records: &[GameRecord],
+    times: &TimeLog,
+    report: &MatchReport,
+) -> Result<(), ArenaError> {
+    store.put(PGN, pgn::<G>(records, spec, times)?.as_bytes())?;
+    store.put(REPORT, report.to_string().as_bytes())?;
+    put_json(store, "report.json", report)
+}
+
+/// Writes the shards of the finished games; the same games give the same files.
+pub(crate) fn write_shards(
     store: &Store,
     spec: &MatchSpec,
     stamp: &MatchStamp,
     records: &[GameRecord],
-    report: &MatchReport,
 ) -> Result<(), ArenaError> {
     let meta = Meta {
         dataset: spec.label.clone(),
@@ -108,10 +127,7 @@ pub(crate) fn write_outputs<G: Game>(
     for (shard, records) in (0..).zip(chunks) {
         write_shard(&shards, shard, records, &meta)?;
     }
-    remove_shards_from(&shards, count)?;
-    store.put("games.pgn", pgn::<G>(records, &spec.label)?.as_bytes())?;
-    store.put("report.txt", report.to_string().as_bytes())?;
-    put_json(store, "report.json", report)
+    remove_shards_from(&shards, count)
 }
 
 /// A test that ended the match early may leave fewer shards than an earlier run did.

@@ -1,36 +1,49 @@
 //! The games of a match as PGN, with what the players thought of each move.
 
-use dataset::GameRecord;
-use games::{Game, GameError, GameResult, Score, Termination};
+use std::time::Duration;
 
+use dataset::GameRecord;
+use games::{Color, Game, GameError, GameResult, Score, Termination};
+
+use crate::MatchSpec;
+use crate::report::color_of_a;
 use crate::round::as_chess;
+use crate::timing::{GameLog, TimeLog};
 
 /// Columns of the move text.
 const WIDTH: usize = 80;
 
 /// The games in PGN export form, one after another.
 ///
-/// Chess moves are in SAN, other games' as [`Game::move_text`] writes them. A comment after a move holds the mover's
-/// score in pawns (`+0.31`, mate in 5 `+M5`) or its search value in -1..1 and its visits (`v=+0.120 n=800`). Games at
-/// the ply cap have the result `*`. `Round` is the game's number from 1, and `Reason` the `termination` column, which
-/// tells more than PGN's own `Termination`.
+/// Chess moves are in SAN, other games' as [`Game::move_text`] writes them. A comment after a move holds, as other tools
+/// write them, the mover's score in pawns in White's view (`[%eval 0.31]`, mate in 5 `[%eval #5]`) and what the mover has
+/// left on its clock (`[%clk 0:00:59.8]`), then a network's search value in the mover's view, -1..1, and its simulations
+/// (`v=+0.120 n=800`). Games at the ply cap have the result `*`. `Round` is the game's number from 1, `Date` the day on
+/// which the game ended, and `Reason` the `termination` column, which tells more than PGN's own `Termination`.
 ///
 /// # Errors
 /// [`GameError`] if a record's position or move is not legal.
-pub fn pgn<G: Game>(records: &[GameRecord], event: &str) -> Result<String, GameError> {
+pub(crate) fn pgn<G: Game>(records: &[GameRecord], spec: &MatchSpec, times: &TimeLog) -> Result<String, GameError> {
     let mut out = String::new();
     for record in records {
-        write_game::<G>(record, event, &mut out)?;
+        let log = times.game(record.game_id);
+        write_game::<G>(record, spec, log, &mut out)?;
     }
     Ok(out)
 }
 
-fn write_game<G: Game>(record: &GameRecord, event: &str, out: &mut String) -> Result<(), GameError> {
+fn write_game<G: Game>(
+    record: &GameRecord,
+    spec: &MatchSpec,
+    log: Option<&GameLog>,
+    out: &mut String,
+) -> Result<(), GameError> {
     let result = record.result.map_or("*", GameResult::pgn);
     let round = (record.game_id + 1).to_string();
-    tag(out, "Event", event);
+    tag(out, "Event", &spec.label);
     tag(out, "Site", "?");
-    tag(out, "Date", "????.??.??");
+    let date = log.and_then(GameLog::date).map_or_else(|| "????.??.??".to_owned(), |date| date.replace('-', "."));
+    tag(out, "Date", &date);
     tag(out, "Round", &round);
     tag(out, "White", &record.white);
     tag(out, "Black", &record.black);
@@ -49,6 +62,7 @@ fn write_game<G: Game>(record: &GameRecord, event: &str, out: &mut String) -> Re
         }
         tag(out, "Opening", rest);
     }
+    time_controls(spec, color_of_a(record.game_id), out);
     tag(out, "PlyCount", &record.moves.len().to_string());
     tag(out, "Termination", pgn_termination(record.termination));
     tag(out, "Reason", record.termination.as_str());
@@ -73,7 +87,7 @@ fn write_game<G: Game>(record: &GameRecord, event: &str, out: &mut String) -> Re
                 text.word("{book}");
                 numbered = false;
             }
-        } else if let Some(comment) = comment(record, ply) {
+        } else if let Some(comment) = comment(record, ply, black, log.and_then(|log| log.left(ply))) {
             text.word(&format!("{{{comment}}}"));
             numbered = false;
         }
@@ -88,17 +102,35 @@ fn write_game<G: Game>(record: &GameRecord, event: &str, out: &mut String) -> Re
 /// The move number and whether Black is to move.
 fn first_number<G: Game>(state: &G) -> (u32, bool) {
     let number = as_chess(state).map_or(1, |chess| shakmaty::Position::fullmoves(chess.position()).get());
-    (number, state.turn() == games::Color::Black)
+    (number, state.turn() == Color::Black)
 }
 
-fn comment(record: &GameRecord, ply: usize) -> Option<String> {
+/// `TimeControl` in seconds as PGN has it, or one of the tags for each side where they differ; `-` is no clock.
+fn time_controls(spec: &MatchSpec, color_of_a: Color, out: &mut String) {
+    let [a, b] = spec.clocks.map(|clock| clock.map_or_else(|| "-".to_owned(), |clock| clock.to_string()));
+    let [white, black] = if color_of_a == Color::White { [a, b] } else { [b, a] };
+    if white == black {
+        tag(out, "TimeControl", &white);
+    } else {
+        tag(out, "WhiteTimeControl", &white);
+        tag(out, "BlackTimeControl", &black);
+    }
+}
+
+fn comment(record: &GameRecord, ply: usize, black: bool, left: Option<Duration>) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(score) = record.score.get(ply).copied().flatten() {
+        let sign = if black { -1 } else { 1 };
         parts.push(match Score::from_i16(score) {
-            Score::Cp(cp) => format!("{:+.2}", f64::from(cp) / 100.0),
-            Score::Mate(n) if n > 0 => format!("+M{n}"),
-            Score::Mate(n) => format!("-M{}", n.unsigned_abs()),
+            // Mate in 0 has no sign to turn, and no move to be made by the mated side.
+            Score::Mate(0) => format!("[%eval #{}]", if black { "0" } else { "-0" }),
+            Score::Mate(n) => format!("[%eval #{}]", sign * n),
+            Score::Cp(cp) => format!("[%eval {:.2}]", f64::from(sign * cp) / 100.0),
         });
+    }
+    if let Some(left) = left {
+        let (seconds, tenths) = (left.as_secs(), left.subsec_millis() / 100);
+        parts.push(format!("[%clk {}:{:02}:{:02}.{tenths}]", seconds / 3600, seconds / 60 % 60, seconds % 60));
     }
     if let Some(value) = record.value.as_ref().and_then(|v| v.get(ply).copied().flatten()) {
         parts.push(format!("v={value:+.3}"));
@@ -184,6 +216,46 @@ mod tests {
         record
     }
 
+    /// The PGN of records without logs.
+    fn text_of<G: Game>(records: &[GameRecord], label: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let times = TimeLog::open(&folder.path().join("times.jsonl")).unwrap();
+        pgn::<G>(records, &MatchSpec::new(label, 8, 1), &times).unwrap()
+    }
+
+    #[test]
+    fn scores_clocks_date_and_time_control_are_written_as_other_tools_do() {
+        let mut record = chess_record(None, &["e2e4", "e7e5", "g1f3", "b8c6"], 0);
+        record.score =
+            [Score::Cp(31), Score::Cp(-20), Score::Mate(5), Score::Mate(-4)].map(|s| Some(s.to_i16())).to_vec();
+        let left = [Some(59_849), Some(3_723_000), None, Some(50)].to_vec();
+        let folder = tempfile::tempdir().unwrap();
+        let mut times = TimeLog::open(&folder.path().join("times.jsonl")).unwrap();
+        times.append(6, GameLog::new(Default::default(), Default::default(), left)).unwrap();
+        let clock = |text: &str| Some(text.parse().unwrap());
+        let spec = MatchSpec { clocks: [clock("60+0.6"), clock("60+0.6")], ..MatchSpec::new("m", 8, 1) };
+        let text = pgn::<Chess>(&[record.clone()], &spec, &times).unwrap();
+        let unwrapped = text.replace('\n', " ");
+        for part in [
+            "1. e4 {[%eval 0.31] [%clk 0:00:59.8]} 1... e5 {[%eval 0.20] [%clk 1:02:03.0]}",
+            "2. Nf3 {[%eval #5]} 2... Nc6 {[%eval #4] [%clk 0:00:00.0]}",
+            "[TimeControl \"60+0.6\"]",
+        ] {
+            assert!(unwrapped.contains(part), "{part}: {text}");
+        }
+        let today = pipeline::utc_now()[..10].replace('-', ".");
+        assert!(text.contains(&format!("[Date \"{today}\"]")), "{text}");
+        assert_eq!(dataset::book::parse_pgn(&text)[0].moves, record.moves);
+
+        let one = MatchSpec { clocks: [clock("10"), None], ..spec };
+        let text = pgn::<Chess>(&[record.clone()], &one, &times).unwrap();
+        assert!(text.contains("[WhiteTimeControl \"10\"]\n[BlackTimeControl \"-\"]"), "{text}");
+        record.game_id = 7;
+        let text = pgn::<Chess>(&[record], &one, &times).unwrap();
+        assert!(text.contains("[WhiteTimeControl \"-\"]\n[BlackTimeControl \"10\"]"), "A has Black: {text}");
+        assert!(text.contains("[Date \"????.??.??\"]"), "a game without a log");
+    }
+
     #[test]
     fn a_game_with_comments() {
         let mut record = chess_record(None, &["f2f3", "e7e5", "g2g4", "d8h4"], 2);
@@ -192,8 +264,8 @@ mod tests {
         record.value = Some(vec![None, None, None, Some(0.5)]);
         record.visits = vec![None, None, None, Some(vec![(Move(1), 30), (Move(2), 12)])];
         (record.result, record.termination) = (Some(GameResult::BlackWins), Termination::Checkmate);
-        let text = pgn::<Chess>(&[record], "eval").unwrap();
-        assert!(text.contains("1. f3 e5 {book} 2. g4 {-M1} 2... Qh4# {v=+0.500 n=42} 0-1\n\n"), "{text}");
+        let text = text_of::<Chess>(&[record], "eval");
+        assert!(text.contains("1. f3 e5 {book} 2. g4 {[%eval #-1]} 2... Qh4# {v=+0.500 n=42} 0-1\n\n"), "{text}");
         let tags = ["[White \"net \\\"x\\\" 400\"]", "[Round \"7\"]", "[ECO \"A00\"]", "[Opening \"Barnes Opening\"]"];
         assert!(tags.iter().all(|tag| text.contains(tag)), "{text}");
     }
@@ -201,7 +273,7 @@ mod tests {
     #[test]
     fn u18_a_capped_game_has_no_result() {
         let record = chess_record(Some("4k3/8/8/8/8/8/4P3/4K3 b - - 0 40"), &["e8e7", "e2e4"], 0);
-        let text = pgn::<Chess>(&[record], "eval").unwrap();
+        let text = text_of::<Chess>(&[record], "eval");
         assert!(text.contains("40... Ke7 41. e4 *"), "{text}");
         assert!(text.contains("[Result \"*\"]") && text.contains("[Termination \"unterminated\"]"));
         assert!(text.contains("[Reason \"max_plies\"]") && text.contains("[SetUp \"1\"]"));
@@ -220,12 +292,12 @@ mod tests {
         assert_eq!(state.outcome(), Outcome::Ongoing, "the reader of books leaves finished games out");
         record.opening_plies = 4;
         record.score = (0..120).map(|i| Some(i - 60)).collect();
-        let text = pgn::<Chess>(&[record.clone(), record.clone()], "eval").unwrap();
+        let text = text_of::<Chess>(&[record.clone(), record.clone()], "eval");
         assert!(text.lines().all(|l| l.len() <= WIDTH));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("games.pgn");
         std::fs::write(&path, text).unwrap();
-        let read = dataset::read_openings(&path).unwrap();
+        let read = dataset::read_openings(&path, dataset::OnBad::Stop).unwrap();
         assert_eq!(read.len(), 2);
         assert_eq!(read[0].moves, record.moves);
     }
@@ -234,7 +306,7 @@ mod tests {
     fn other_games_use_their_own_move_text() {
         let mut record = GameRecord::new("tictactoe", 0);
         record.moves = vec![Move(4), Move(0), Move(8)];
-        let text = pgn::<TicTacToe>(&[record], "toy").unwrap();
+        let text = text_of::<TicTacToe>(&[record], "toy");
         assert!(text.contains("[Variant \"tictactoe\"]") && text.contains("1. 5 1 2. 9 *"), "{text}");
     }
 }

@@ -16,17 +16,19 @@ use games::{Color, Game, Rng};
 use pipeline::{Progress, Stop, Store};
 use search::{Player, PlayerError};
 
-use crate::output::{JOURNAL, MatchStamp, TIMES, write_outputs};
+use crate::output::{JOURNAL, MatchStamp, PGN, REPORT, TIMES, write_report, write_shards};
 use crate::report::{color_of_a, points_of_a, points_of_pair};
 use crate::round::{Failure, Played, Side, play_game};
 use crate::timing::TimeLog;
-use crate::{ArenaError, MatchReport, MatchSpec, Opening, Pentanomial, Scores, SprtSpec, Verdict, Wdl, openings};
+use crate::{
+    ArenaError, MatchReport, MatchSpec, Opening, OpeningSource, Pentanomial, Scores, SprtSpec, Verdict, Wdl, openings,
+};
 
 /// Makes the player of a slot, a number below the match's concurrency. Slots play at the same time, so a player may
 /// share what is behind a reference count or a service, and nothing else.
 pub type Factory<'f, G> = &'f (dyn Fn(usize) -> Result<Box<dyn Player<G>>, PlayerError> + Sync);
 
-/// How often the time spent is saved, so that a kill loses little of it.
+/// How often the time spent is saved, and report and PGN of what was played so far, so that a kill loses little.
 const SAVE_TIME: Duration = Duration::from_secs(20);
 
 /// Plays the games of a match that `folder` does not hold yet, and writes the report and the games there.
@@ -46,7 +48,13 @@ pub fn play_match<G: Game>(
     stop: &Stop,
 ) -> Result<MatchReport, ArenaError> {
     spec.check()?;
-    let openings = openings::<G>(&spec.openings, spec.seed, (spec.games / 2) as usize)?;
+    let pairs = spec.games / 2;
+    let openings = openings::<G>(&spec.openings, spec.seed, pairs as usize, spec.on_bad)?;
+    if matches!(spec.openings, OpeningSource::Builtin {} | OpeningSource::Book { .. }) && pairs > openings.len() as u64
+    {
+        let (label, count) = (&spec.label, openings.len());
+        pipeline::say!("warning: {label}: {pairs} pairs begin with {count} openings, so that games may repeat");
+    }
     let settings = spec.settings(G::NAME);
     let store = Store::open(folder)?;
     let (journal, recovered) = Journal::open(&folder.join(JOURNAL))?;
@@ -68,6 +76,8 @@ pub fn play_match<G: Game>(
         old => {
             let players = make_players(spec.concurrency.min(pending.len()), a, b, stop)?;
             let names = players.first().map(|p| [p[0].name(), p[1].name()]).unwrap_or_default();
+            // Older versions let both have one name.
+            let names = if old.as_ref().is_some_and(|old| old.players == names) { names } else { distinct(names) };
             if let Some(old) = &old {
                 old.check(folder, &settings, Some(&names))?;
             }
@@ -79,10 +89,21 @@ pub fn play_match<G: Game>(
         }
     };
     let records = table.counted();
-    let spent = times.over(records.iter().map(|record| record.game_id));
-    let report = MatchReport::new(spec, G::NAME, &stamp.players, &records, spent, stamp.seconds);
-    write_outputs::<G>(&store, spec, &stamp, &records, &report)?;
+    let report = report_of::<G>(spec, &stamp, &records, &times);
+    write_shards(&store, spec, &stamp, &records)?;
+    write_report::<G>(&store, spec, &records, &times, &report)?;
     Ok(report)
+}
+
+fn report_of<G: Game>(spec: &MatchSpec, stamp: &MatchStamp, records: &[GameRecord], times: &TimeLog) -> MatchReport {
+    let thinking = times.over(records.iter().map(|record| record.game_id));
+    MatchReport::new(spec, G::NAME, &stamp.players, records, thinking, stamp.seconds)
+}
+
+/// Two names that can be told apart: statistics by name would show one player that scores 50 % against itself.
+fn distinct([a, b]: [String; 2]) -> [String; 2] {
+    let b = if a == b { format!("{b} (2)") } else { b };
+    [a, b]
 }
 
 fn opening_of(openings: &[Opening], game: u64) -> &Opening {
@@ -179,6 +200,22 @@ impl Table {
 
     fn is_over(&self) -> bool {
         self.decided || self.records.len() as u64 == self.games
+    }
+
+    /// How the match stands, in a line.
+    fn standing(&self) -> String {
+        let mut text = self.total.to_string();
+        if let Some(score) = self.total.score() {
+            text.push_str(&format!(" ({:.1} %)", 100.0 * score));
+        }
+        let scores = Scores::of_pairs(self.pairs, self.paired);
+        if self.pairs.pairs() > 0 {
+            text.push_str(&format!(", Elo {}", scores.elo()));
+        }
+        if let Some(test) = self.sprt.map(|sprt| sprt.test(&scores)) {
+            text.push_str(&format!(", LLR {:.2} in {:.2} to {:.2}", test.llr(), test.lower, test.upper));
+        }
+        text
     }
 
     /// The games that count, in order: all, or those up to the pair that decided the test.
@@ -295,7 +332,7 @@ impl Run<'_> {
                 })
                 .collect();
             drop(sender);
-            let collected = self.collect(&receiver, &shared, table, &clock);
+            let collected = self.collect::<G>(&receiver, &shared, table, &clock);
             shared.halt.store(true, Ordering::Relaxed);
             let deaths: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().err()).collect();
             match deaths.first() {
@@ -305,17 +342,37 @@ impl Run<'_> {
         });
         self.stamp.seconds = clock.seconds();
         let saved = self.stamp.write(self.store);
-        played?;
-        if !table.is_over() {
-            self.stop.check()?;
-            return Err(ArenaError::Worker { message: "it left games unplayed".to_owned() });
+        let ended = played.and_then(|()| match table.is_over() {
+            true => Ok(()),
+            false => {
+                self.stop.check()?;
+                Err(ArenaError::Worker { message: "it left games unplayed".to_owned() })
+            }
+        });
+        if ended.is_err() && !table.records.is_empty() && self.report_so_far::<G>(table).is_ok() {
+            let (label, played, asked) = (&self.spec.label, table.records.len(), table.games);
+            let place = |name| self.store.describe(name);
+            pipeline::say!(
+                "{label}: stopped after {played} of {asked} games, see {} and {}",
+                place(REPORT),
+                place(PGN)
+            );
         }
+        ended?;
         saved?;
         Ok(self.stamp)
     }
 
+    /// Writes report and PGN of the games that are there, marked as unfinished.
+    fn report_so_far<G: Game>(&self, table: &Table) -> Result<(), ArenaError> {
+        let records: Vec<GameRecord> = table.records.values().cloned().collect();
+        let mut report = report_of::<G>(self.spec, &self.stamp, &records, self.times);
+        report.unfinished_of = Some(table.games);
+        write_report::<G>(self.store, self.spec, &records, self.times, &report)
+    }
+
     /// Takes finished games until every worker has ended.
-    fn collect(
+    fn collect<G: Game>(
         &mut self,
         receiver: &Receiver<Message>,
         shared: &Shared<'_>,
@@ -324,15 +381,16 @@ impl Run<'_> {
     ) -> Result<(), ArenaError> {
         let progress = Progress::new(&self.spec.label, Some(self.spec.games));
         let (mut saved, mut failed) = (Instant::now(), Ok(()));
+        let (mut reported, mut report_after) = (Instant::now(), SAVE_TIME);
         for message in receiver {
             match message {
                 Message::Finished(played) => {
-                    let Played { record, spent: [white, black] } = *played;
+                    let Played { record, log } = *played;
                     let a_is_white = color_of_a(record.game_id) == Color::White;
-                    self.times.append(record.game_id, if a_is_white { [white, black] } else { [black, white] })?;
+                    self.times.append(record.game_id, if a_is_white { log } else { log.swapped() })?;
                     self.journal.append(&record)?;
                     table.insert(record);
-                    progress.set(table.records.len() as u64, &table.total.to_string());
+                    progress.set(table.records.len() as u64, &table.standing());
                 }
                 // What a worker was still at when the match was over or had failed does not count.
                 _ if table.is_over() || failed.is_err() => {}
@@ -351,8 +409,14 @@ impl Run<'_> {
                 self.stamp.seconds = clock.seconds();
                 self.stamp.write(self.store)?;
             }
+            if reported.elapsed() > report_after && !table.is_over() {
+                let began = Instant::now();
+                self.report_so_far::<G>(table)?;
+                // Of a long match it takes seconds: never more than a twentieth of the time.
+                (reported, report_after) = (Instant::now(), SAVE_TIME.max(20 * began.elapsed()));
+            }
         }
-        progress.finish(&table.total.to_string());
+        progress.finish(&table.standing());
         failed
     }
 }

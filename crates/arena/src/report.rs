@@ -7,7 +7,6 @@ use dataset::GameRecord;
 use games::{Color, GameResult, Termination};
 use serde::{Deserialize, Serialize};
 
-use crate::timing::Spent;
 use crate::{Elo, MatchSpec, NormalizedElo, Pentanomial, Scores, SprtReport, Thinking, Wdl};
 
 /// The result of a match, from the view of player A. Every number is finite, in JSON too.
@@ -23,6 +22,12 @@ pub struct MatchReport {
     pub player_b: String,
     /// Games played, capped ones included.
     pub games: u64,
+    /// Games that were asked for, where the match was stopped before its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished_of: Option<u64>,
+    /// Instruction set of the machine that counted, which decides how much is searched in a time.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instruction_set: String,
     /// Decided games.
     pub total: Wdl,
     /// Decided games in which A had White, or moved first.
@@ -81,13 +86,13 @@ pub(crate) fn points_of_pair(first: &GameRecord, second: &GameRecord) -> Option<
 }
 
 impl MatchReport {
-    /// Counts `records`, which are games `0..n` in order.
+    /// Counts `records`, in the order of their numbers. Both games of a pair that is to count have to be there.
     pub(crate) fn new(
         spec: &MatchSpec,
         game: &str,
         names: &[String; 2],
         records: &[GameRecord],
-        spent: [Spent; 2],
+        thinking: [Thinking; 2],
         seconds: f64,
     ) -> Self {
         let [player_a, player_b] = names.clone();
@@ -97,6 +102,8 @@ impl MatchReport {
             player_a,
             player_b,
             games: records.len() as u64,
+            unfinished_of: None,
+            instruction_set: pipeline::instruction_set().to_owned(),
             total: Wdl::default(),
             as_white: Wdl::default(),
             as_black: Wdl::default(),
@@ -111,7 +118,7 @@ impl MatchReport {
             terminations: BTreeMap::new(),
             faults_a: BTreeMap::new(),
             faults_b: BTreeMap::new(),
-            thinking: spent.map(Spent::thinking),
+            thinking,
             notes: spec.notes.clone(),
             distinct_games: 0,
             mean_plies: 0.0,
@@ -119,8 +126,10 @@ impl MatchReport {
         };
         records.iter().for_each(|record| report.count(record));
         let mut paired = Wdl::default();
-        for pair in records.chunks_exact(2) {
-            match points_of_pair(&pair[0], &pair[1]) {
+        for pair in records.chunk_by(|a, b| a.game_id / 2 == b.game_id / 2) {
+            // The other game of the pair is still to be played.
+            let [first, second] = pair else { continue };
+            match points_of_pair(first, second) {
                 Some(points) => {
                     report.pairs.add(points);
                     pair.iter().filter_map(points_of_a).for_each(|points| paired.add(points));
@@ -175,6 +184,9 @@ impl fmt::Display for MatchReport {
         writeln!(f, "{} ({})", self.label, self.game)?;
         writeln!(f, "  A               {}", self.player_a)?;
         writeln!(f, "  B               {}", self.player_b)?;
+        if let Some(asked) = self.unfinished_of {
+            writeln!(f, "  unfinished      {} of {asked} games: the same command goes on", self.games)?;
+        }
         writeln!(
             f,
             "  games of A      {} ({}), as White {}, as Black {}",
@@ -208,12 +220,20 @@ impl fmt::Display for MatchReport {
             let [a, b] = self.thinking.map(|t| format!("{:.1} ms (longest {:.1} ms)", t.mean_ms, t.longest_ms));
             writeln!(f, "  time a move     A: {a}; B: {b}")?;
         }
+        if self.thinking.iter().any(|t| t.median_nodes.is_some()) {
+            let [a, b] = self.thinking.map(|t| t.median_nodes.map_or_else(|| "unknown".to_owned(), |n| n.to_string()));
+            writeln!(f, "  nodes a move    A: {a}; B: {b} (medians; of a network, simulations)")?;
+        }
         writeln!(
             f,
             "  length          {:.1} plies; {} of {} games are distinct",
             self.mean_plies, self.distinct_games, self.games
         )?;
-        writeln!(f, "  time            {:.1} s", self.seconds)?;
+        write!(f, "  time            {:.1} s", self.seconds)?;
+        match self.instruction_set.as_str() {
+            "" => writeln!(f)?,
+            set => writeln!(f, " on {set}")?,
+        }
         self.notes.iter().try_for_each(|note| writeln!(f, "  note            {note}"))
     }
 }
@@ -236,10 +256,9 @@ mod tests {
         ["net".to_owned(), "Stockfish 15.1 UCI_Elo=1500 nodes=5000".to_owned()]
     }
 
-    fn spent() -> [Spent; 2] {
-        let mut spent = [Spent::default(); 2];
-        [20, 40].into_iter().for_each(|ms| spent[1].add(std::time::Duration::from_millis(ms)));
-        spent
+    fn spent() -> [Thinking; 2] {
+        let b = Thinking { moves: 2, mean_ms: 30.0, longest_ms: 40.0, median_nodes: Some(812) };
+        [Thinking::default(), b]
     }
 
     #[test]
@@ -286,7 +305,8 @@ mod tests {
         let report = MatchReport::new(&spec, "chess", &names(), &records, spent(), 3.0);
         let text = report.to_string();
         let elo = text.lines().find(|l| l.trim_start().starts_with("Elo")).unwrap();
-        for line in ["lost by fault   A: none; B: none", "B: 30.0 ms (longest 40.0 ms)"] {
+        let nodes = "nodes a move    A: unknown; B: 812 (medians";
+        for line in ["lost by fault   A: none; B: none", "B: 30.0 ms (longest 40.0 ms)", nodes] {
             assert!(text.contains(line), "{text}");
         }
         assert!(elo.contains("below -645 (0.5 smoothing) against Stockfish 15.1 UCI_Elo=1500 nodes=5000"), "{text}");
@@ -294,6 +314,18 @@ mod tests {
         assert!(!json.contains("NaN") && !json.contains("inf"));
         assert_eq!(serde_json::from_str::<MatchReport>(&json).unwrap().to_string(), text);
         assert!(text.ends_with("  note            B is not rated\n"), "{text}");
+    }
+
+    #[test]
+    fn pairs_are_told_by_number_where_games_are_missing() {
+        let win = |id| record(id, Some(GameResult::win(color_of_a(id))), Termination::Line);
+        let lost = |id| record(id, Some(GameResult::win(color_of_a(id).other())), Termination::Line);
+        let records = [win(0), lost(3), win(4), win(5), lost(8)];
+        let mut report = MatchReport::new(&MatchSpec::new("m", 10, 1), "chess", &names(), &records, spent(), 1.0);
+        report.unfinished_of = Some(10);
+        assert_eq!((report.pairs, report.pairs_left_out), (Pentanomial([0, 0, 0, 0, 1]), 0));
+        assert_eq!(report.total, Wdl { wins: 3, draws: 0, losses: 2 });
+        assert!(report.to_string().contains("unfinished      5 of 10 games"), "{report}");
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! One game of a match.
 
 use std::any::Any;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dataset::GameRecord;
-use games::{Chess, Color, Game, GameResult, Line, Move, MoverValue, Outcome, Termination};
+use games::{Chess, Color, Game, GameResult, Line, Move, Outcome, Termination};
 use pipeline::{error_chain, say};
-use search::{Player, PlayerError};
+use search::{Choice, Player, PlayerError};
 
 use crate::clock::GameClocks;
-use crate::timing::Spent;
+use crate::timing::{GameLog, Spent};
 use crate::{Adjudicator, MatchSpec, Opening, TimeControl};
 
 /// A side: its player, its name in the records, its clock if it has one, and the seed of this game.
@@ -20,10 +20,10 @@ pub(crate) struct Side<'p, G: Game> {
     pub(crate) seed: u64,
 }
 
-/// A finished game, and what White and Black thought in it.
+/// A finished game, and what a record of it does not tell, White's before Black's.
 pub(crate) struct Played {
     pub(crate) record: GameRecord,
-    pub(crate) spent: [Spent; 2],
+    pub(crate) log: GameLog,
 }
 
 /// A player's failure, and whose it is.
@@ -46,13 +46,28 @@ struct Plies {
     visits: Vec<Option<Vec<(Move, u32)>>>,
     /// White's and Black's thinking, the move that forfeited on time included.
     spent: [Spent; 2],
+    /// Nodes or simulations of each of their moves, where they are known.
+    nodes: [Vec<u64>; 2],
+    /// What the mover has left after each ply, milliseconds; none in the opening and without a clock.
+    left: Vec<Option<u64>>,
 }
 
 impl Plies {
-    fn push(&mut self, score: Option<i16>, value: Option<MoverValue>, visits: Option<Vec<(Move, u32)>>) {
-        self.score.push(score);
-        self.value.push(value.map(|v| v.0.clamp(-1.0, 1.0)).filter(|v| v.is_finite()));
-        self.visits.push(visits);
+    /// A ply of the opening.
+    fn push_opening(&mut self) {
+        self.score.push(None);
+        self.value.push(None);
+        self.visits.push(None);
+        self.left.push(None);
+    }
+
+    /// A move that a side chose, with what it has left on its clock.
+    fn push(&mut self, side: usize, choice: Choice, left: Option<Duration>) {
+        self.score.push(choice.score.map(|s| s.to_i16()));
+        self.value.push(choice.value.map(|v| v.0.clamp(-1.0, 1.0)).filter(|v| v.is_finite()));
+        self.visits.push(choice.visits);
+        self.nodes[side].extend(choice.nodes);
+        self.left.push(left.map(|left| left.as_millis() as u64));
     }
 }
 
@@ -70,7 +85,7 @@ pub(crate) fn play_game<G: Game>(
 ) -> Result<Option<Played>, Failure> {
     let opening_plies = line.moves().len();
     let mut plies = Plies::default();
-    (0..opening_plies).for_each(|_| plies.push(None, None, None));
+    (0..opening_plies).for_each(|_| plies.push_opening());
 
     let (result, termination) =
         match begin(&mut sides).and_then(|()| play_on(spec, &mut line, &mut sides, &mut plies, halted)) {
@@ -89,7 +104,8 @@ pub(crate) fn play_game<G: Game>(
     let [white, black] = sides.map(|side| side.name.to_owned());
     let with_value = plies.value.iter().any(Option::is_some);
     let with_visits = plies.visits.iter().any(Option::is_some);
-    let spent = plies.spent;
+    let clocked = plies.left.iter().any(Option::is_some);
+    let log = GameLog::new(plies.spent, plies.nodes, if clocked { plies.left } else { Vec::new() });
     let record = GameRecord {
         game: G::NAME.to_owned(),
         game_id,
@@ -110,7 +126,7 @@ pub(crate) fn play_game<G: Game>(
         rung: None,
         reward: None,
     };
-    Ok(Some(Played { record, spent }))
+    Ok(Some(Played { record, log }))
 }
 
 fn begin<G: Game>(sides: &mut [Side<'_, G>; 2]) -> Result<(), Failure> {
@@ -170,11 +186,12 @@ fn play_on<G: Game>(
             return Err(Failure::of(color)(PlayerError::Forfeit { name, termination, reason }));
         }
         line.play(choice.m);
-        plies.push(choice.score.map(|s| s.to_i16()), choice.value, choice.visits);
+        let (score, value) = (choice.score, choice.value);
+        plies.push(index, choice, clocks.left(color));
         if let Outcome::Decided { result, reason } = line.state().outcome() {
             return Ok(Some((Some(result), reason)));
         }
-        let verdict = adjudicator.after_move(color, choice.score, choice.value, is_irreversible(line.state()));
+        let verdict = adjudicator.after_move(color, score, value, is_irreversible(line.state()));
         if verdict.is_some() {
             return Ok(Some((verdict, Termination::Adjudication)));
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dataset::OnBad;
 use serde_json::{Value, json};
 
 use crate::{Adjudication, ArenaError, OpeningSource, SprtSpec, TimeControl};
@@ -21,6 +22,8 @@ pub struct MatchSpec {
     pub seed: u64,
     /// Where the openings come from.
     pub openings: OpeningSource,
+    /// What is done about games of a book that cannot be played.
+    pub on_bad: OnBad,
     /// When games end before their rules say so.
     pub adjudication: Adjudication,
     /// Ends the match as soon as the test is decided.
@@ -45,6 +48,7 @@ impl MatchSpec {
             max_plies: 400,
             seed,
             openings: OpeningSource::Builtin {},
+            on_bad: OnBad::Skip,
             adjudication: Adjudication::default(),
             sprt: None,
             clocks: [None; 2],

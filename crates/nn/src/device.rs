@@ -16,7 +16,11 @@ pub const DEVICES: [&str; 4] = ["auto", "cpu", "cuda", "metal"];
 pub fn select_device(name: &str) -> Result<Device, NnError> {
     let error = |reason: String| NnError::Device { name: name.to_owned(), reason };
     let built = |what: &str, has: bool| {
-        if has { Ok(()) } else { Err(error(format!("this program was built without the feature `{what}`"))) }
+        if has {
+            Ok(())
+        } else {
+            Err(error(format!("this program was built without it: build and run with `make FEATURES={what} ...`")))
+        }
     };
     match name {
         "cpu" => Ok(Device::Cpu),
@@ -55,7 +59,7 @@ mod tests {
         assert!(select_device("auto").is_ok());
         assert!(select_device("tpu").unwrap_err().to_string().contains("auto, cpu, cuda or metal"));
         if !cfg!(feature = "cuda") {
-            assert!(select_device("cuda").unwrap_err().to_string().contains("feature `cuda`"));
+            assert!(select_device("cuda").unwrap_err().to_string().contains("FEATURES=cuda"));
         }
     }
 }

@@ -31,7 +31,7 @@ pub use console::{PrintError, log, print};
 pub use exit::{Exit, error_chain, run};
 pub use hash::content_hash;
 pub use lock::{Lock, LockError, WHOLE};
-pub use machine::machine;
+pub use machine::{instruction_set, machine};
 pub use metrics::{Metrics, MetricsError};
 pub use plot::{Axis, Line, Plot};
 pub use progress::Progress;

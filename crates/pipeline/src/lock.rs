@@ -122,6 +122,12 @@ impl Lock {
     }
 }
 
+/// Whether another process holds any part of a lock file, which need not be there.
+pub(crate) fn is_held(file: &Path) -> bool {
+    let Ok(file) = File::open(file) else { return false };
+    blocking_process(&file, &WHOLE).is_ok_and(|process| process.is_some())
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         let mut registry = registry();

@@ -16,7 +16,7 @@ const MARKED: usize = 12;
 /// Longer lines are drawn without a dot at each point.
 const DOTTED: usize = 40;
 
-/// A plot of some lines over one axis. The vertical axis holds 0.
+/// A plot of some lines over one axis.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
@@ -27,6 +27,9 @@ pub struct Plot {
     /// The horizontal axis.
     #[serde(default)]
     pub axis: Axis,
+    /// Whether the vertical axis holds 0; else it shows the range of the values.
+    #[serde(default = "yes")]
+    pub from_zero: bool,
     /// In the order of the legend.
     pub lines: Vec<Line>,
 }
@@ -50,28 +53,49 @@ pub struct Line {
     pub name: String,
     /// `[x, y]` in the order of x.
     pub points: Vec<[f64; 2]>,
-    /// `[x, low, high]` for a bar at some of the points.
+    /// `[x, low, high]` for a bar, with a point or without. An end that is infinite is open: the bar goes to the edge of the
+    /// plot and ends in an arrow.
     #[serde(default)]
     pub intervals: Vec<[f64; 3]>,
 }
 
+fn yes() -> bool {
+    true
+}
+
+impl Line {
+    /// Its bars that have a place: at least one end is finite.
+    fn bars(&self) -> impl Iterator<Item = &[f64; 3]> {
+        self.intervals.iter().filter(|[x, low, high]| {
+            x.is_finite() && !low.is_nan() && !high.is_nan() && (low.is_finite() || high.is_finite())
+        })
+    }
+}
+
 impl Plot {
-    /// The plot as the text of an SVG file; `None` if no line has two points. Numbers that are not finite are left out.
+    /// The plot as the text of an SVG file; `None` if no line shows something at two places. Points that are not finite
+    /// are left out.
     pub fn svg(&self) -> Option<String> {
         let finite = |p: &&[f64; 2]| p.iter().all(|n| n.is_finite());
         let lines: Vec<(&Line, Vec<[f64; 2]>)> =
             self.lines.iter().map(|line| (line, line.points.iter().filter(finite).copied().collect())).collect();
         let points = || lines.iter().flat_map(|(_, points)| points);
-        let mut xs: Vec<f64> = points().map(|p| p[0]).collect();
-        xs.sort_by(f64::total_cmp);
-        xs.dedup();
-        if !lines.iter().any(|(_, points)| points.len() > 1) {
+        let bars = || self.lines.iter().flat_map(Line::bars);
+        let sorted = |mut xs: Vec<f64>| {
+            xs.sort_by(f64::total_cmp);
+            xs.dedup();
+            xs
+        };
+        let places = |(line, points): &(&Line, Vec<[f64; 2]>)| {
+            sorted(points.iter().map(|p| p[0]).chain(line.bars().map(|bar| bar[0])).collect())
+        };
+        let xs = sorted(lines.iter().flat_map(places).collect());
+        if !lines.iter().any(|line| places(line).len() > 1) {
             return None;
         }
-        let bars =
-            || self.lines.iter().flat_map(|line| &line.intervals).filter(|bar| bar.iter().all(|n| n.is_finite()));
-        let ys = || points().map(|p| p[1]).chain(bars().flat_map(|bar| [bar[1], bar[2]]));
-        let marks = ticks(ys().fold(0.0, f64::min), ys().fold(0.0, f64::max));
+        let ys = || points().map(|p| p[1]).chain(bars().flat_map(|bar| [bar[1], bar[2]])).filter(|y| y.is_finite());
+        let (low, high) = if self.from_zero { (0.0, 0.0) } else { (f64::INFINITY, f64::NEG_INFINITY) };
+        let marks = ticks(ys().fold(low, f64::min), ys().fold(high, f64::max));
         let scale = Scale::new(self.axis, &xs, &marks);
 
         let mut out = format!(
@@ -117,22 +141,29 @@ impl Plot {
 
 fn draw(out: &mut String, scale: &Scale, line: &Line, points: &[[f64; 2]], i: usize) {
     let colour = COLOURS[i % COLOURS.len()];
-    for [x, low, high] in &line.intervals {
-        if low.is_finite() && high.is_finite() {
-            let (x, low, high) = (scale.x(*x), scale.y(*low), scale.y(*high));
-            let _ = writeln!(
-                out,
-                "<path d=\"M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h8M{:.1} {high:.1}h8\" stroke=\"{colour}\" \
-                 stroke-opacity=\"0.5\"/>",
-                x - 4.0,
-                x - 4.0
-            );
-        }
+    for [x, low, high] in line.bars() {
+        let x = scale.x(*x);
+        // A cap at an end that is known, an arrow at one that is open.
+        let end = |value: f64, edge: f64, into: f64| match value.is_finite() {
+            true => (scale.y(value), format!("M{:.1} {:.1}h8", x - 4.0, scale.y(value))),
+            false => (edge, format!("M{:.1} {:.1}L{x:.1} {edge:.1}l4 {into:.1}", x - 4.0, edge + into)),
+        };
+        let ((low, below), (high, above)) = (end(*low, BOTTOM, -6.0), end(*high, TOP, 6.0));
+        let _ = writeln!(
+            out,
+            "<path d=\"M{x:.1} {low:.1}V{high:.1}{below}{above}\" fill=\"none\" stroke=\"{colour}\" \
+             stroke-opacity=\"0.5\"/>"
+        );
     }
     let places: Vec<(f64, f64)> = points.iter().map(|[x, y]| (scale.x(*x), scale.y(*y))).collect();
     let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-    let _ =
-        writeln!(out, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>", path.join(" "));
+    if places.len() > 1 {
+        let _ = writeln!(
+            out,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+            path.join(" ")
+        );
+    }
     if places.len() <= DOTTED {
         for (x, y) in places {
             let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
@@ -229,7 +260,7 @@ mod tests {
 
     fn plot(axis: Axis, points: &[[f64; 2]], intervals: &[[f64; 3]]) -> Plot {
         let line = Line { name: "a < b".to_owned(), points: points.to_vec(), intervals: intervals.to_vec() };
-        Plot { title: "T & U".to_owned(), x_label: "x".to_owned(), axis, lines: vec![line] }
+        Plot { title: "T & U".to_owned(), x_label: "x".to_owned(), axis, from_zero: true, lines: vec![line] }
     }
 
     #[test]
@@ -259,6 +290,31 @@ mod tests {
         let svg = plot(Axis::Linear, &[[1.0, -100.0], [3.0, 100.0]], &[]).svg().unwrap();
         assert!(svg.contains("M70 155.0H490\" stroke=\"#888\""), "{svg}");
         assert!(svg.contains("<polyline points=\"70.0,274.0 490.0,36.0\""), "{svg}");
+    }
+
+    #[test]
+    fn an_axis_that_does_not_hold_zero_shows_the_range_of_the_values() {
+        let losses = [[0.0, 2.31], [100.0, 2.18], [200.0, 2.12]];
+        let svg = Plot { from_zero: false, ..plot(Axis::Linear, &losses, &[]) }.svg().unwrap();
+        assert!(svg.contains(">2.1<") && svg.contains(">2.35<") && !svg.contains(">0</text><path"), "{svg}");
+        assert!(!svg.contains("text-anchor=\"end\">0<"), "{svg}");
+        let flat = Plot { from_zero: false, ..plot(Axis::Linear, &[[0.0, 3.0], [1.0, 3.0]], &[]) }.svg().unwrap();
+        assert!(flat.contains(">3<"), "{flat}");
+    }
+
+    #[test]
+    fn an_interval_without_an_end_is_an_arrow_and_no_point() {
+        // Every game was lost: there is a bound, and no estimate.
+        let bars = [[1.0, f64::NEG_INFINITY, -529.0], [2.0, -100.0, 100.0], [3.0, 400.0, f64::INFINITY]];
+        let svg = plot(Axis::Linear, &[[2.0, 0.0]], &bars).svg().unwrap();
+        assert_eq!(svg.matches("<circle").count(), 1, "{svg}");
+        assert!(!svg.contains("<polyline"), "a line from one point to nowhere: {svg}");
+        // From the cap at the bound down to the arrow at the edge, and up to it.
+        let (bound, lower) =
+            (svg.lines().find(|l| l.contains("M70.0 274.0V")), svg.lines().find(|l| l.contains("V36.0")));
+        assert!(bound.unwrap().contains("L70.0 274.0l4 -6.0") && bound.unwrap().contains("h8"), "{svg}");
+        assert!(lower.unwrap().contains("L490.0 36.0l4 6.0"), "{svg}");
+        assert!(plot(Axis::Linear, &[], &[[1.0, f64::NAN, 2.0], [2.0, 1.0, 2.0]]).svg().is_none());
     }
 
     #[test]

@@ -12,6 +12,19 @@ use crate::say;
 const LINE_EVERY: Duration = Duration::from_secs(30);
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 
+/// What the process's display says, for the stamp of its stage; a process works on one stage at a time.
+static LATEST: Mutex<Option<(u64, u64)>> = Mutex::new(None);
+
+/// Units done and all units of the latest display that knows both.
+pub(crate) fn latest() -> Option<(u64, u64)> {
+    *LATEST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Another stage begins.
+pub(crate) fn forget() {
+    *LATEST.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
 /// Shows progress on stderr. Cheap to update from many threads: what comes too often is dropped.
 #[derive(Debug)]
 pub struct Progress {
@@ -64,7 +77,12 @@ impl Progress {
                 bar.reset_eta();
             }
         }
-        state.done = done;
+        // From several threads the reports may come in another order than the units.
+        state.done = state.done.max(done);
+        let done = state.done;
+        if let Some(total) = self.total {
+            *LATEST.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, total));
+        }
         let every = if self.bar.is_some() { DRAW_EVERY } else { LINE_EVERY };
         if state.shown.elapsed() < every {
             return;

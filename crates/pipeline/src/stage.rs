@@ -23,8 +23,9 @@ use serde_json::{Value, json};
 
 use crate::clock::{span, utc_compact, utc_now};
 use crate::files;
-use crate::lock::{Lock, LockError, WHOLE};
+use crate::lock::{self, Lock, LockError, WHOLE};
 use crate::machine::machine;
+use crate::progress;
 use crate::say;
 use crate::stamp::{STAMP_FILE, Stamp, StampError, Status, differences, load_stamp, write_json};
 use crate::store::{Store, StoreError};
@@ -130,7 +131,7 @@ impl Stage {
     /// done.
     ///
     /// No stamp: [`Plan::Fresh`]. Same settings and inputs: [`Plan::Resume`] if running, [`Plan::Done`] if done, and
-    /// [`Plan::Extend`] if a growable amount is larger than what was done. Anything else, stray files without a
+    /// [`Plan::Extend`] if a growable amount is larger than what was done; a smaller one changes nothing. Anything else, stray files without a
     /// stamp included, is moved aside to `<dir>.<date-time>`, and what changed is logged: [`Plan::Fresh`].
     ///
     /// # Errors
@@ -200,7 +201,9 @@ impl Stage {
             machine: machine(),
             started,
             finished: None,
+            progress: None,
         };
+        progress::forget();
         let ledger = Arc::new(Ledger::new(spec.dir.clone(), guard, running));
         let finished = AtomicBool::new(plan == Plan::Done);
         let stage = Stage { spec, plan, store, ledger, ticker: Mutex::new(None), finished, _lock: lock };
@@ -243,11 +246,17 @@ impl Stage {
             stamp.fingerprint = Some(fingerprint.to_string());
             stamp.summary = summary;
             stamp.finished = Some(utc_now());
+            stamp.progress = None;
         })?;
         self.finished.store(true, Ordering::SeqCst);
         let sittings = if stamp.sittings > 1 { format!(" over {} sittings", stamp.sittings) } else { String::new() };
         say!("{}: took {}{sittings}", stamp.stage, span(stamp.seconds));
         Ok(())
+    }
+
+    /// Whether a process works on the stage `name` now, whose locks lie under `locks`.
+    pub fn is_running(name: &str, locks: &Path) -> bool {
+        lock::is_held(&lock_path(locks, name, "lock"))
     }
 
     fn ticker(&self) -> MutexGuard<'_, Option<Ticker>> {
@@ -261,7 +270,7 @@ impl Drop for Stage {
         if !self.finished.load(Ordering::SeqCst) {
             *self.ticker() = None;
             // Only the count of seconds is lost if this fails; the running stamp stands.
-            let _ = self.ledger.update(|_| ());
+            let _ = self.ledger.save_progress();
         }
     }
 }
@@ -285,10 +294,7 @@ fn examine(spec: &StageSpec, dir: &Path) -> Result<Found, StageError> {
     let mut changes = differences("stage", &json!(stamp.stage), &json!(spec.name));
     changes.extend(differences("settings", &stamp.settings, &spec.settings));
     changes.extend(differences("inputs", &json!(stamp.inputs), &json!(spec.inputs)));
-    let same_amounts = stamp.growable == spec.growable;
-    let only_grew = stamp.growable.len() == spec.growable.len()
-        && stamp.growable.iter().all(|(name, old)| spec.growable.get(name).is_some_and(|new| new >= old));
-    if !only_grew {
+    if !stamp.growable.keys().eq(spec.growable.keys()) {
         changes.extend(differences("amounts", &json!(stamp.growable), &json!(spec.growable)));
     }
     if !changes.is_empty() {
@@ -296,9 +302,16 @@ fn examine(spec: &StageSpec, dir: &Path) -> Result<Found, StageError> {
     }
     let plan = match stamp.status {
         Status::Running => Plan::Resume,
-        Status::Done if same_amounts => Plan::Done,
+        Status::Done if stamp.holds(&spec.growable) => Plan::Done,
         Status::Done => Plan::Extend,
     };
+    for (name, old) in &stamp.growable {
+        if plan == Plan::Done
+            && let Some(new) = spec.growable.get(name).filter(|new| *new < old)
+        {
+            say!("{}: holds {old} {name}, more than the {new} asked for; all of them are kept", spec.name);
+        }
+    }
     Ok(Found::Same(plan, Box::new(stamp)))
 }
 

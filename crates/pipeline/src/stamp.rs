@@ -56,6 +56,17 @@ pub struct Stamp {
     pub started: String,
     /// When it was done, UTC.
     pub finished: Option<String>,
+    /// How far it is while it runs, as far as it can tell: what was done, and all there is to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<(u64, u64)>,
+}
+
+impl Stamp {
+    /// Whether the growable amounts are at least these.
+    pub fn holds(&self, amounts: &BTreeMap<String, u64>) -> bool {
+        self.growable.keys().eq(amounts.keys())
+            && self.growable.values().zip(amounts.values()).all(|(is, asked)| is >= asked)
+    }
 }
 
 /// A stamp that cannot be read or written.

@@ -139,6 +139,7 @@ impl<'a> Candidate<'a> {
             course.place.batch = 0;
         }
         course.save(Best::Candidate, &remember)?;
+        course.progress.set(course.place.step, "");
         course.progress.finish("done");
         let (policy, value) = course.place.last.mean();
         let weights = Checkpoint::load(store)?.fingerprint();

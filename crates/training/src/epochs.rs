@@ -70,17 +70,16 @@ impl std::fmt::Display for TrainingReport {
             "{} parameters, {} steps at {:.0} positions/s",
             self.parameters, self.steps, self.positions_per_second
         )?;
-        for e in &self.epochs {
-            writeln!(f, "  {e}{}", if e.epoch == self.best_epoch { " (kept)" } else { "" })?;
-        }
-        Ok(())
+        // Each epoch was told when it was judged.
+        let last = self.epochs.last().map_or(0, |e| e.epoch);
+        writeln!(f, "the weights after epoch {} of {last} are kept", self.best_epoch)
     }
 }
 
 /// What the checkpoint remembers of a run that is not done.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct State {
-    place: Place,
+    pub(crate) place: Place,
     /// Steps of the whole schedule.
     total: u64,
     /// The validation after each epoch; the first is the untrained network.
@@ -172,6 +171,7 @@ impl Epochs<'_> {
             course.place.batch = 0;
             course.save(Best::Keep, &remember)?;
         }
+        course.progress.set(course.place.step, "");
         course.progress.finish("done");
         let place = course.place;
         let report = TrainingReport {

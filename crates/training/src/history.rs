@@ -87,6 +87,11 @@ impl History {
         }
     }
 
+    /// Whether no stage has begun.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stages().is_empty() && self.policy.is_empty() && self.begun.is_empty()
+    }
+
     /// Whether a candidate has met the gate.
     pub(crate) fn has_refined(&self) -> bool {
         self.iterations.iter().flatten().any(|(step, _)| *step == "gate")

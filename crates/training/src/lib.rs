@@ -91,10 +91,25 @@ pub enum Error {
         /// The stage that makes it.
         stage: &'static str,
     },
+    /// A range of shards goes beyond the dataset.
+    #[error("--shards: there is no shard {last}: {games} games ({table}.games) make the shards 0..{}", .shards - 1)]
+    NoShard {
+        /// The table of the games.
+        table: &'static str,
+        /// The last shard asked for.
+        last: u32,
+        /// Shards of the dataset.
+        shards: u64,
+        /// Games of the dataset.
+        games: u64,
+    },
+    /// A report is asked for, and nothing has been run.
+    #[error("nothing has been run in {} yet: begin with `make corpus` of the profile", .0.display())]
+    NothingRun(std::path::PathBuf),
     /// A setting names a network that is not there.
     #[error(
-        "{setting} names {}, where there is no network: train that one first, by `make corpus pretrain` of its own profile, or \
-         name another",
+        "{setting} names {}, where there is no network: make it first, by `make corpus pretrain` (and `make publish`) of its \
+         own profile, or name another",
         path.display()
     )]
     NoNetwork {

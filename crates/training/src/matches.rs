@@ -30,7 +30,7 @@ pub(crate) enum Contender {
     /// A UCI engine.
     Engine { spec: EngineSpec, limit: Limit },
     /// A UCI engine with a name of its own, in a folder of its own in each slot; without a limit it plays on a clock.
-    SlotEngine { spec: EngineSpec, limit: Option<Limit>, label: String, folders: Vec<PathBuf> },
+    SlotEngine { spec: EngineSpec, limit: Option<Limit>, name: String, folders: Vec<PathBuf> },
     /// The game's player of known strength.
     Reference,
     /// Uniformly random legal moves.
@@ -70,7 +70,7 @@ impl Contender {
     fn player<G: Game>(&self, slot: usize) -> std::result::Result<Box<dyn Player<G>>, PlayerError> {
         Ok(match self {
             Contender::Network { model, name, config, movetime } => {
-                let evaluator = NetworkEvaluator::new(model, config.leaves as usize, CACHE);
+                let evaluator = NetworkEvaluator::new(model, config.leaves as usize, CACHE)?;
                 let player = NetworkPlayer::new(name, *config, Box::new(evaluator))?;
                 Box::new(match movetime {
                     Some(movetime) => player.with_movetime(*movetime),
@@ -78,12 +78,12 @@ impl Contender {
                 })
             }
             Contender::Policy { model, name } => {
-                Box::new(PolicyPlayer::new(name, Box::new(NetworkEvaluator::new(model, 1, 0))))
+                Box::new(PolicyPlayer::new(name, Box::new(NetworkEvaluator::new(model, 1, 0)?)))
             }
             Contender::Engine { spec, limit } => chess_only(EnginePlayer::new(spec.clone(), *limit)?)?,
-            Contender::SlotEngine { spec, limit, label, folders } => {
+            Contender::SlotEngine { spec, limit, name, folders } => {
                 let spec = EngineSpec { folder: folders.get(slot).cloned(), ..spec.clone() };
-                chess_only(EnginePlayer::labelled(spec, *limit, label)?)?
+                chess_only(EnginePlayer::named(spec, *limit, name.clone())?)?
             }
             Contender::Reference => match ReferencePlayer::of_game() {
                 Some(player) => Box::new(player),

@@ -163,6 +163,10 @@ impl Profile {
         if !GAMES.contains(&self.game.as_str()) {
             return refuse("game", self.game.clone(), &format!("expected one of {}", GAMES.join(", ")));
         }
+        if self.data.contains("://") {
+            let reason = "expected a folder: runs are kept on a file system, mount the storage to use it";
+            return refuse("data", self.data.clone(), reason);
+        }
         if !DEVICES.contains(&self.device.as_str()) {
             return refuse("device", self.device.clone(), &format!("expected one of {}", DEVICES.join(", ")));
         }
@@ -236,6 +240,10 @@ impl Profile {
             if games == 0 || !games.is_multiple_of(2) {
                 return refuse(key, games.to_string(), "expected an even number: two games an opening");
             }
+        }
+        if self.eval.movetime_ms > 0 && self.eval.simulations == 0 {
+            let reason = "a network without simulations does not search: raise eval.simulations, or set this to 0";
+            return refuse("eval.movetime_ms", self.eval.movetime_ms.to_string(), reason);
         }
         self.results.check()?;
         for (key, simulations) in

@@ -2,21 +2,24 @@
 
 use std::fmt::Write;
 
-use pipeline::span;
+use pipeline::{Stage, Stamp, span};
 use serde_json::Value;
 
-use crate::Result;
 use crate::history::History;
 use crate::origin;
 use crate::policy::PolicyStep;
 use crate::profile::{Layout, Profile};
+use crate::{Error, Result};
 
 /// Corpus, losses, refinement and match on one page, with the time that each stage took over all its sittings.
 ///
 /// # Errors
-/// A stamp that cannot be read.
+/// A stamp that cannot be read, or [`Error::NothingRun`] if there is none.
 pub fn run_report(profile: &Profile, layout: &Layout) -> Result<String> {
     let history = History::read(profile, layout)?;
+    if history.is_empty() {
+        return Err(Error::NothingRun(layout.root().to_owned()));
+    }
     let mut text = format!("Run {} ({})\n", layout.root().display(), profile.game);
     let mut seconds = 0.0;
     if let Some((folder, before, what)) = origin::told(&history.init) {
@@ -42,11 +45,24 @@ pub fn run_report(profile: &Profile, layout: &Layout) -> Result<String> {
     }
     for stamp in history.begun {
         seconds += stamp.seconds;
+        let place = place(&stamp, Stage::is_running(&stamp.stage, &layout.locks()));
         let _ =
-            writeln!(text, "  {} ({:.0} s{} so far): not done", stamp.stage, stamp.seconds, sittings(stamp.sittings));
+            writeln!(text, "  {} ({:.0} s{} so far): {place}", stamp.stage, stamp.seconds, sittings(stamp.sittings));
     }
     let _ = writeln!(text, "{seconds:.0} s in all ({})", span(seconds));
     Ok(text)
+}
+
+/// Where a stage stands that is not done, and how long it will take at the rate so far.
+fn place(stamp: &Stamp, running: bool) -> String {
+    let (state, then) = if running { ("running", "") } else { ("stopped", ", the same command goes on") };
+    let Some((done, total)) = stamp.progress.filter(|(_, total)| *total > 0) else {
+        return format!("{state}, not done{then}");
+    };
+    let percent = done.saturating_mul(100) / total;
+    let left = stamp.seconds / done.max(1) as f64 * total.saturating_sub(done) as f64;
+    let left = if done > 0 { format!(", {} left", span(left)) } else { String::new() };
+    format!("{state}, {done} of {total} ({percent} %){left}{then}")
 }
 
 /// How often it was gone on with, where it was.
@@ -129,4 +145,24 @@ fn epochs(summary: &Value) -> String {
 
 pub(crate) fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_that_is_not_done_says_where_it_stands() {
+        let mut stamp: Stamp = serde_json::from_value(serde_json::json!({
+            "stage": "corpus", "status": "running", "settings": {}, "growable": {}, "inputs": {}, "fingerprint": null,
+            "summary": null, "seconds": 120.0, "started": "", "finished": null,
+        }))
+        .unwrap();
+        assert_eq!(place(&stamp, true), "running, not done");
+        stamp.progress = Some((0, 400));
+        assert_eq!(place(&stamp, true), "running, 0 of 400 (0 %)");
+        stamp.progress = Some((100, 400));
+        assert_eq!(place(&stamp, true), "running, 100 of 400 (25 %), 6m00s left");
+        assert_eq!(place(&stamp, false), "stopped, 100 of 400 (25 %), 6m00s left, the same command goes on");
+    }
 }

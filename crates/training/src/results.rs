@@ -18,12 +18,13 @@ use nn::Checkpoint;
 use pipeline::{Stamp, Stop, Store};
 use serde::{Deserialize, Serialize};
 
-use crate::epochs::{EpochReport, TrainingReport};
+use crate::epochs::{EpochReport, State, TrainingReport};
 use crate::history::History;
 use crate::profile::{GateConfig, Layout, Profile};
 use crate::refine::{best_network, initial};
 use crate::stages::{NetworkRef, Stages, fingerprint, locked_stage, required, summary};
 use crate::supervised::{Lesson, learn};
+use crate::window::Amount;
 use crate::{Error, Result, evaluate, gate};
 pub use config::ResultsConfig;
 pub use page::{RESULTS_PAGE, Section, write_page};
@@ -118,7 +119,7 @@ pub fn results<G: Game>(profile: &Profile, layout: &Layout, stop: &Stop) -> Resu
     let (config, last) = (&profile.results, best_network::<G>(stages)?);
     let mut found = Experiments::default();
     if let Some(corpus) = history.corpus.filter(|_| profile.refine.init == "pretrained") {
-        let games = corpus.growable.get("games").copied().unwrap_or_default();
+        let Amount { games, .. } = summary(&layout.corpus(), &corpus)?;
         for one_in in &config.shares {
             found.shares.push(lab.share::<G>(*one_in, games)?);
         }
@@ -195,11 +196,11 @@ impl Lab<'_> {
         };
         let trained = required(dir.clone(), "the network", "results")?;
         let network = NetworkRef { fingerprint: fingerprint(&trained), dir };
-        let remembered = Checkpoint::load(&Store::open_existing(&network.dir)?)?.info.loader;
+        let State { place, .. } = State::of(Some(&Checkpoint::load(&Store::open_existing(&network.dir)?)?))?;
         let kept = report.epochs.iter().find(|e| e.epoch == report.best_epoch);
         Ok(OfShare {
             one_in,
-            positions: remembered["place"]["positions"].as_u64().unwrap_or_default(),
+            positions: place.positions,
             validation: kept.cloned().ok_or_else(|| Error::Stale {
                 path: network.dir.clone(),
                 what: "does not say which epoch it kept",

@@ -43,13 +43,15 @@ impl Stages<'_> {
 /// Opens a stage for work, or says that it is done.
 pub(crate) fn locked_stage(spec: StageSpec, layout: &Layout, range: Option<Range<u32>>) -> Result<Option<Stage>> {
     let name = spec.name.clone();
+    let growable = spec.growable.keys().next().cloned();
     let stage = match range {
         Some(range) => Stage::open_range(spec, &layout.locks(), u64::from(range.start)..u64::from(range.end))?,
         None => Stage::open(spec, &layout.locks())?,
     };
     match stage.plan() {
         Plan::Done => {
-            pipeline::say!("{name}: done already, in {}", stage.dir().display());
+            let more = growable.map(|name| format!(" (a larger `{name}` extends it)")).unwrap_or_default();
+            pipeline::say!("{name}: done already, in {}{more}", stage.dir().display());
             return Ok(None);
         }
         Plan::Resume => pipeline::say!("{name}: continues in {}", stage.dir().display()),
@@ -74,7 +76,7 @@ pub(crate) fn required(dir: PathBuf, what: &'static str, stage: &'static str) ->
 pub(crate) fn is_done(spec: &StageSpec) -> Result<bool> {
     let same = |a: &serde_json::Value, b: &serde_json::Value| pipeline::content_hash(a) == pipeline::content_hash(b);
     Ok(finished(&spec.dir)?.is_some_and(|stamp| {
-        same(&stamp.settings, &spec.settings) && stamp.inputs == spec.inputs && stamp.growable == spec.growable
+        same(&stamp.settings, &spec.settings) && stamp.inputs == spec.inputs && stamp.holds(&spec.growable)
     }))
 }
 

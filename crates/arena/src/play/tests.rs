@@ -205,7 +205,12 @@ fn a_stopped_match_resumes_without_replaying() {
     });
     let stopped = play_match(&toy(40, 1), &|slot| a.player(slot), &|slot| b.player(slot), folder.path(), &stop);
     assert!(matches!(stopped, Err(ArenaError::Interrupted(_))), "{stopped:?}");
-    assert!(!folder.path().join("report.json").exists());
+    let report = std::fs::read_to_string(folder.path().join("report.json")).unwrap();
+    let report: MatchReport = serde_json::from_str(&report).unwrap();
+    assert_eq!((report.games, report.unfinished_of, report.pairs.pairs()), (16, Some(40), 8));
+    let pgn = std::fs::read_to_string(folder.path().join("games.pgn")).unwrap();
+    assert_eq!(pgn.matches("[Event ").count(), 16);
+    assert!(!folder.path().join("games").exists(), "shards are written at the end");
 
     let (a, b) = (random::<TicTacToe>(), random());
     play(&toy(40, 3), &a, &b, &folder).unwrap();

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::{StageError, wait_for};
+use crate::progress;
 use crate::stamp::{Stamp, load_stamp, write_stamp};
 
 /// How soon the time is first saved, and how long a kill's loss gets at most: the wait doubles from one to the other.
@@ -34,6 +35,11 @@ impl Ledger {
     /// Writes the stamp that the sitting begins with. The caller holds the guard.
     pub(super) fn begin(&self) -> Result<(), StageError> {
         Ok(write_stamp(&self.dir, &self.first)?)
+    }
+
+    /// Adds the time that has passed, and says how far the stage is.
+    pub(super) fn save_progress(&self) -> Result<Stamp, StageError> {
+        self.update(|stamp| stamp.progress = progress::latest().or(stamp.progress))
     }
 
     /// Adds the time that has passed, changes the stamp and writes it.
@@ -68,7 +74,7 @@ impl Ticker {
             let [mut wait, longest] = SAVES;
             while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 // A failure costs only the count; the stage's own writes will tell of a full disk.
-                let _ = ledger.update(|_| ());
+                let _ = ledger.save_progress();
                 wait = (wait * 2).min(longest);
             }
         };

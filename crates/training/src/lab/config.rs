@@ -13,6 +13,7 @@ use uci::Limit;
 
 pub use features::{FeatureRow, FeatureRules, FeaturesConfig};
 
+use crate::profile::OnBadShard;
 use crate::{Error, Result};
 
 /// A match: who plays, and how.
@@ -32,6 +33,10 @@ pub struct MatchConfig {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlayerConfig {
+    /// What the report, the PGN and the records call it in place of the engine's own name or the network's: to tell two
+    /// builds of one engine apart. Options and limits follow it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// A UCI engine: `auto`, a name that is looked for (`stockfish`, `tabiya-ab`, `tabiya`), or a path.
     pub engine: String,
     /// Its command-line arguments. One with a slash that is a file or folder here is passed as its full path.
@@ -96,6 +101,8 @@ pub struct MatchRules {
     pub answer_seconds: f64,
     /// Where the openings come from.
     pub openings: OpeningSource,
+    /// What is done about games of a book that cannot be played: `skip` them with a count, or `stop`.
+    pub on_bad_shard: OnBadShard,
     /// Games still going on at this ply end without a result.
     pub max_plies: u32,
     /// When games end before their rules say so; never if absent.
@@ -118,6 +125,7 @@ impl Default for MatchRules {
             margin_ms: 500,
             answer_seconds: 60.0,
             openings: OpeningSource::Builtin {},
+            on_bad_shard: OnBadShard::Skip,
             max_plies: 400,
             adjudication: Adjudication::default(),
             sprt: None,
@@ -146,6 +154,9 @@ impl MatchConfig {
 impl PlayerConfig {
     pub(crate) fn check(&self, side: &str, rules: &MatchRules) -> Result<()> {
         let key = |name: &str| format!("{side}.{name}");
+        if self.name.len() > 80 || self.name.chars().any(char::is_control) || self.name.trim() != self.name {
+            return refuse(key("name"), "expected a word or some, up to 80 bytes in one line");
+        }
         match (self.engine.is_empty(), self.network.is_empty()) {
             (true, true) => return refuse(key("engine"), "expected an engine, or a `network` in its place"),
             (false, false) => return refuse(key("network"), "a player is an engine or a network, not both"),

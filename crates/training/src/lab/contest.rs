@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arena::{ArenaError, MatchReport, MatchSpec, OpeningSource, openings};
+use arena::{MatchReport, MatchSpec, OpeningSource};
 use games::{Chess, Rng};
 use pipeline::{StageSpec, Stop};
 use serde::{Deserialize, Serialize};
@@ -70,8 +70,7 @@ impl Bout<'_> {
         let b = second.contender("second", &slots, &rules.device)?;
         let mut spec = self.match_spec();
         spec.clocks = [first.clock, second.clock];
-        spec.notes = [first.note, second.note].into_iter().flatten().collect();
-        self.warn_of_repeats(spec.seed)?;
+        spec.notes = [first.notes, second.notes].concat();
         let report = play::<Chess>(&spec, &a, &b, stage.dir(), stop)?;
         remove_empty(&stage.dir().join("slots"));
         let summary = Summary { score: report.score, text: report.to_string(), report };
@@ -96,7 +95,7 @@ impl Bout<'_> {
             settings: serde_json::json!({
                 "first": self.first,
                 "second": self.second,
-                "match": content(self.rules, &["name", "games", "concurrency", "answer_seconds", "device"]),
+                "match": content(self.rules, &["name", "games", "concurrency", "answer_seconds", "device", "on_bad_shard"]),
             }),
             growable: BTreeMap::from([("games".to_owned(), self.rules.games)]),
             inputs,
@@ -110,21 +109,12 @@ impl Bout<'_> {
             concurrency: rules.slots(),
             max_plies: rules.max_plies,
             openings: rules.openings.clone(),
+            on_bad: rules.on_bad_shard.into(),
             adjudication: rules.adjudication,
             sprt: rules.sprt,
             margin: Duration::from_millis(rules.margin_ms),
             ..MatchSpec::new(self.name, rules.games, rules.seed ^ Rng::part("match"))
         }
-    }
-
-    /// Under limits that do not depend on time, the same opening gives the same game again.
-    fn warn_of_repeats(&self, seed: u64) -> Result<()> {
-        let (name, pairs) = (self.name, self.rules.games / 2);
-        let openings = openings::<Chess>(&self.rules.openings, seed, pairs as usize).map_err(ArenaError::from)?.len();
-        if pairs > openings as u64 {
-            pipeline::say!("warning: {name}: {pairs} pairs begin with {openings} openings, so that games may repeat");
-        }
-        Ok(())
     }
 }
 

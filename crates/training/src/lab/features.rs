@@ -1,5 +1,6 @@
 //! What each feature of an engine is worth: a match of the engine against itself without it, for each row of a table.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -27,7 +28,10 @@ pub struct FeatureTable {
 pub struct Feature {
     /// Its name.
     pub name: String,
-    /// What takes it away: `NullMove=false`.
+    /// The options that are set on the side with it, all of them; empty if there are none.
+    #[serde(default)]
+    pub with: String,
+    /// The options that are set on the side without it, all of them: `NullMove=false`.
     pub without: String,
     /// The limit of both sides.
     pub limit: String,
@@ -116,12 +120,17 @@ fn play(config: &FeaturesConfig, row: &FeatureRow, root: &Path, stop: &Stop) -> 
     Bout { name: &name, folder, first: &first, second: &second, rules: &rules }.play(&Layout::new(root), stop)
 }
 
+fn listed(options: &BTreeMap<String, Setting>) -> String {
+    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
 impl FeaturesConfig {
     /// A row before its match.
     fn blank(&self, row: &FeatureRow) -> Feature {
         Feature {
             name: row.name.clone(),
-            without: row.changes().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "),
+            with: listed(&self.with_feature(row)),
+            without: listed(&self.without_feature(row)),
             limit: row.limit.unwrap_or(self.features.limit).to_string(),
             report: None,
         }
@@ -140,6 +149,14 @@ impl FeatureTable {
         Ok(Store::open(folder)?.put(&name.to_string_lossy(), self.page().as_bytes())?)
     }
 
+    /// What the matches were played on, as far as it is known.
+    fn machines(&self) -> String {
+        let sets = self.features.iter().filter_map(|feature| Some(feature.report.as_ref()?.instruction_set.as_str()));
+        let sets: BTreeSet<&str> = sets.filter(|set| !set.is_empty()).collect();
+        let sets: Vec<&str> = sets.into_iter().collect();
+        if sets.is_empty() { String::new() } else { format!(" Played on {}.", sets.join(" and ")) }
+    }
+
     /// The markdown page.
     pub fn page(&self) -> String {
         let mut page = String::from("# What the engine's features are worth\n\n");
@@ -149,12 +166,15 @@ impl FeatureTable {
              {} plays itself with and without a feature, from paired openings. The Elo is what having the feature is worth at \
              that limit, with its 95 % interval from the pairs. Where the interval holds 0, this many games do not tell. \
              The values of features do not add up.\n\n\
-             | feature | without it | limit | games | Elo of having it | LOS | + = - | LL LD WL+DD WD WW |\n\
-             |---|---|---|---|---|---|---|---|\n",
-            self.engine
+             The columns `with it` and `without it` name every option that is set on that side.{}\n\n\
+             | feature | with it | without it | limit | games | Elo of having it | LOS | + = - | LL LD WL+DD WD WW |\n\
+             |---|---|---|---|---|---|---|---|---|\n",
+            self.engine,
+            self.machines()
         );
-        for Feature { name, without, limit, report } in &self.features {
-            let _ = write!(page, "| {name} | `{without}` | {limit} |");
+        for Feature { name, with, without, limit, report } in &self.features {
+            let with = if with.is_empty() { String::new() } else { format!("`{with}`") };
+            let _ = write!(page, "| {name} | {with} | `{without}` | {limit} |");
             let _ = match report {
                 Some(report) => writeln!(
                     page,

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use arena::TimeControl;
 use games::Chess;
-use pipeline::Stop;
+use nn::Checkpoint;
+use pipeline::{Stop, Store};
 use search::SearchConfig;
 use uci::{Deadlines, Engine, EngineSpec, FoundEngine, Limit, OptionKind, OptionTable};
 
 use super::config::{MatchRules, PlayerConfig, refuse};
-use crate::engines::stand_in_note;
+use crate::engines::{say_unset, stand_in_note};
 use crate::matches::Contender;
 use crate::stages::{NetworkRef, file_hash};
 use crate::{Error, Result};
@@ -26,11 +27,11 @@ pub(crate) struct Known {
     /// Its clock, if it plays on one.
     pub(crate) clock: Option<TimeControl>,
     /// What a reader of the report has to know about it.
-    pub(crate) note: Option<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 enum Kind {
-    Engine { spec: EngineSpec, limit: Option<Limit>, label: String },
+    Engine { spec: EngineSpec, limit: Option<Limit>, name: String },
     Network { network: NetworkRef, name: String, search: SearchConfig },
 }
 
@@ -43,10 +44,12 @@ impl Known {
         if config.network.is_empty() {
             return Known::engine(side, config, rules, stop);
         }
-        let network = NetworkRef::at(Path::new(&config.network))?;
+        let network = NetworkRef::at(Path::new(&config.network))
+            .map_err(|error| Error::Lab { key: format!("{side}.network"), reason: error.to_string() })?;
         let (fingerprint, search) = (network.fingerprint.clone(), config.search());
         let (_, clock) = config.pace(rules);
-        let mut name = network.name();
+        let own = network.name();
+        let mut name = called(config, &own).to_owned();
         for setting in unusual(&search) {
             name.push(' ');
             name.push_str(&setting);
@@ -54,7 +57,12 @@ impl Known {
         if let Some(clock) = clock {
             name.push_str(&format!(" tc={clock}"));
         }
-        Ok(Known { kind: Kind::Network { network, name, search }, fingerprint, clock, note: None })
+        Ok(Known {
+            kind: Kind::Network { network, name, search },
+            fingerprint,
+            clock,
+            notes: renamed(config, &own).into_iter().collect(),
+        })
     }
 
     fn engine(side: &str, config: &PlayerConfig, rules: &MatchRules, stop: &Stop) -> Result<Self> {
@@ -71,7 +79,7 @@ impl Known {
         };
         let (options, shown) = options(side, config, &id, &table)?;
         let mut fingerprint = format!("{id} {}", file_hash(&path)?);
-        let mut label = Vec::new();
+        let mut label = vec![called(config, &id).to_owned()];
         for (text, full) in config.args.iter().zip(&spec.args) {
             if let Some(content) = content_behind(full)? {
                 label.push(format!("{text}={content:.8}"));
@@ -95,10 +103,10 @@ impl Known {
             pipeline::say!("{side}: no Stockfish was found, {id} ({name} at {}) plays in its place", path.display());
         }
         Ok(Known {
-            kind: Kind::Engine { spec, limit, label: label.join(" ") },
+            kind: Kind::Engine { spec, limit, name: label.join(" ") },
             fingerprint,
             clock,
-            note: stands_in.then(|| stand_in_note(&id)),
+            notes: renamed(config, &id).into_iter().chain(stands_in.then(|| stand_in_note(&id))).collect(),
         })
     }
 
@@ -111,16 +119,26 @@ impl Known {
             Kind::Network { network, name, search } => {
                 Contender::of_model(network.model::<Chess>(device)?, name, *search)
             }
-            Kind::Engine { spec, limit, label } => {
+            Kind::Engine { spec, limit, name } => {
                 let folders: Vec<PathBuf> = slots.iter().map(|slot| slot.join(side)).collect();
                 for folder in &folders {
                     std::fs::create_dir_all(folder).map_err(|source| Error::File { path: folder.clone(), source })?;
                 }
-                let (spec, label) = (spec.clone(), label.clone());
-                Contender::SlotEngine { spec, limit: *limit, label, folders }
+                let (spec, name) = (spec.clone(), name.clone());
+                Contender::SlotEngine { spec, limit: *limit, name, folders }
             }
         })
     }
+}
+
+/// What a player is called: as the file says, else by its own name.
+fn called<'a>(config: &'a PlayerConfig, own: &'a str) -> &'a str {
+    if config.name.is_empty() { own } else { &config.name }
+}
+
+/// Who a player is that the file has given another name.
+fn renamed(config: &PlayerConfig, own: &str) -> Option<String> {
+    (!config.name.is_empty()).then(|| format!("{} is {own}", config.name))
 }
 
 /// An engine's options as they are set, and as they stand in its name.
@@ -133,12 +151,18 @@ fn options(side: &str, config: &PlayerConfig, id: &str, table: &OptionTable) -> 
         set.push((name.to_owned(), value));
         shown.push(format!("{name}={text}"));
     };
-    let asked = |name: &str| config.options.keys().any(|o| o.eq_ignore_ascii_case(name));
+    let asked = |name: &str| config.options.keys().any(|o| o.trim().eq_ignore_ascii_case(name));
+    let mut unset = Vec::new();
     for (name, value) in DEFAULTS {
-        if table.check(name, value).is_ok() && !asked(name) {
-            add(name, value.to_owned(), value.to_owned());
+        match table.check(name, value) {
+            _ if asked(name) => {}
+            Ok(()) => add(name, value.to_owned(), value.to_owned()),
+            Err(_) if table.get(name).is_none() => unset.push(name.to_owned()),
+            // What the engine has of itself is as good.
+            Err(_) => {}
         }
     }
+    say_unset(side, id, &unset);
     for (name, value) in &config.options {
         let text = value.to_string();
         let kind = table.get(name).map(|option| &option.kind);
@@ -190,7 +214,8 @@ fn content_behind(text: &str) -> Result<Option<String>> {
     Ok(match path {
         path if !path.is_absolute() => None,
         path if path.is_file() => Some(file_hash(path)?),
-        path if path.is_dir() => NetworkRef::at(path).ok().map(|network| network.fingerprint),
+        // Other folders hold what they hold; a network that is there and cannot be read is no player.
+        path if path.is_dir() => Checkpoint::find(&Store::open_existing(path)?)?.map(|network| network.fingerprint()),
         _ => None,
     })
 }

@@ -112,3 +112,18 @@ fn a_number_out_of_range_is_refused_under_its_own_key() {
         assert!(error.starts_with(&format!("`{key}` = ")), "{key} = {value}: {error}");
     }
 }
+
+#[test]
+fn a_time_for_a_network_that_does_not_search_is_refused() {
+    let error = read(&["eval.simulations=0".to_owned()]).unwrap_err();
+    assert!(error.contains("eval.movetime_ms") && error.contains("eval.simulations"), "{error}");
+    read(&["eval.simulations=0".to_owned(), "eval.movetime_ms=0".to_owned()]).unwrap();
+}
+
+#[test]
+fn an_address_is_no_folder() {
+    for address in ["s3://bucket/x", "gs://bucket", "file:///data/x", "https://host/x"] {
+        let error = read(&[format!("data={address}")]).unwrap_err();
+        assert!(error.contains("data") && error.contains(address) && error.contains("expected a folder"), "{error}");
+    }
+}

@@ -44,15 +44,14 @@ impl Curves {
         Line { name: label.to_owned(), points: thinned(&points), ..Line::default() }
     }
 
-    /// Losses of training and validation by step.
-    pub(super) fn losses(&self, title: String) -> Plot {
-        let lines = [
-            ("policy, train", "train/policy_loss"),
-            ("policy, validation", "validation/policy_loss"),
-            ("value, train", "train/value_loss"),
-            ("value, validation", "validation/value_loss"),
-        ];
-        self.plot(title, &lines, 1.0)
+    /// The policy loss of training and validation by step.
+    pub(super) fn policy_loss(&self, title: String) -> Plot {
+        self.plot(title, &[("train", "train/policy_loss"), ("validation", "validation/policy_loss")], 1.0)
+    }
+
+    /// The value loss of training and validation by step, which is another quantity on another scale.
+    pub(super) fn value_loss(&self, title: String) -> Plot {
+        self.plot(title, &[("train", "train/value_loss"), ("validation", "validation/value_loss")], 1.0)
     }
 
     /// The share of positions whose likeliest move is the teacher's, in percent, by step.
@@ -63,7 +62,7 @@ impl Curves {
     fn plot(&self, title: String, lines: &[(&str, &str)], factor: f64) -> Plot {
         let lines = lines.iter().map(|(label, name)| self.line(label, name, factor));
         let lines = lines.filter(|line| !line.points.is_empty()).collect();
-        Plot { title, x_label: "optimizer steps".to_owned(), axis: Axis::Linear, lines }
+        Plot { title, x_label: "optimizer steps".to_owned(), axis: Axis::Linear, from_zero: false, lines }
     }
 }
 
@@ -80,13 +79,14 @@ mod tests {
     #[test]
     fn lines_come_from_the_metrics() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Curves::read(dir.path()).unwrap().losses(String::new()).lines.is_empty());
+        assert!(Curves::read(dir.path()).unwrap().policy_loss(String::new()).lines.is_empty());
         let mut text: String =
             (1..=1000).map(|i| format!("{{\"step\":{i},\"time\":\"t\",\"train/policy_loss\":{i}}}\n")).collect();
         text += "{\"step\":1000,\"validation/top1\":0.5}\n{\"step\":1000,\"validation/top1\":0.25}\n{\"step\":10";
         std::fs::write(dir.path().join("metrics.jsonl"), text).unwrap();
         let curves = Curves::read(dir.path()).unwrap();
-        let losses = curves.losses(String::new());
+        let losses = curves.policy_loss(String::new());
+        assert!(curves.value_loss(String::new()).lines.is_empty() && !losses.from_zero);
         assert_eq!(losses.lines.len(), 1);
         assert_eq!(losses.lines[0].points.len(), 100);
         assert_eq!(losses.lines[0].points[0], [5.5, 5.5]);

@@ -11,10 +11,12 @@ use uci::Limit;
 
 use super::curves::Curves;
 use super::{Experiments, match_report, put_if_new};
+use crate::epochs::{EpochReport, TrainingReport};
 use crate::history::History;
 use crate::origin;
 use crate::profile::{Layout, Profile};
 use crate::report::{made, number};
+use crate::stages::summary;
 use crate::{Error, Result};
 
 /// A run on the page.
@@ -198,25 +200,26 @@ impl<'a> Chapter<'a> {
              teacher's.",
             100.0 * number(&pretrain.settings["pretrain"]["holdout"])
         ));
-        let epochs = pretrain.summary["epochs"].as_array().cloned().unwrap_or_default();
-        let row = |e: &Value| {
-            let kept = if e["epoch"] == pretrain.summary["best_epoch"] { " (kept)" } else { "" };
+        let report: TrainingReport = summary(&self.section.layout.pretrain(), &pretrain)?;
+        let row = |e: &EpochReport| {
+            let kept = if e.epoch == report.best_epoch { " (kept)" } else { "" };
             vec![
-                format!("{}{kept}", e["epoch"]),
-                format!("{:.3}", number(&e["policy_loss"])),
-                format!("{:.3}", number(&e["value_loss"])),
-                format!("{:.1} %", 100.0 * number(&e["top1"])),
-                format!("{:.1} %", 100.0 * number(&e["top5"])),
-                format!("{:.3}", number(&e["value_error"])),
+                format!("{}{kept}", e.epoch),
+                format!("{:.3}", e.policy_loss),
+                format!("{:.3}", e.value_loss),
+                format!("{:.1} %", 100.0 * e.top1),
+                format!("{:.1} %", 100.0 * e.top5),
+                format!("{:.3}", e.value_error),
             ]
         };
         self.table(
             &["passes", "policy loss, held out", "value loss", "top-1", "top-5", "value error"],
-            &epochs.iter().map(row).collect::<Vec<_>>(),
+            &report.epochs.iter().map(row).collect::<Vec<_>>(),
         );
         let curves = Curves::read(&self.section.layout.pretrain())?;
         let name = self.section.name;
-        self.plot("loss", &curves.losses(format!("{name}: losses of pre-training")));
+        self.plot("policy-loss", &curves.policy_loss(format!("{name}: policy loss of pre-training, nats")));
+        self.plot("value-loss", &curves.value_loss(format!("{name}: value loss of pre-training")));
         self.plot("top1", &curves.top1(format!("{name}: top-1 of pre-training, %")));
         Ok(())
     }
@@ -306,7 +309,10 @@ impl<'a> Chapter<'a> {
         let points = found.iter().map(|at| (f64::from(at.simulations), &at.report));
         let lines = vec![elo_line("final network", points)];
         let title = format!("{}: Elo against {}", self.section.name, first.report.player_b);
-        self.plot("simulations", &Plot { title, x_label: "simulations a move".to_owned(), axis: Axis::Log, lines });
+        self.plot(
+            "simulations",
+            &Plot { title, x_label: "simulations a move".to_owned(), axis: Axis::Log, from_zero: true, lines },
+        );
     }
 
     fn by_positions(&mut self) {
@@ -339,11 +345,11 @@ impl<'a> Chapter<'a> {
         let label = || "training positions".to_owned();
         let lines = vec![elo_line("one pass", found.iter().map(|share| (share.positions as f64, &share.report)))];
         let title = format!("{name}: Elo against {}", first.report.player_b);
-        self.plot("positions", &Plot { title, x_label: label(), axis: Axis::Log, lines });
+        self.plot("positions", &Plot { title, x_label: label(), axis: Axis::Log, from_zero: true, lines });
         let points = found.iter().map(|share| [share.positions as f64, 100.0 * share.validation.top1]).collect();
         let lines = vec![Line { name: "held-out games".to_owned(), points, ..Line::default() }];
         let title = format!("{name}: top-1, %");
-        self.plot("positions-top1", &Plot { title, x_label: label(), axis: Axis::Log, lines });
+        self.plot("positions-top1", &Plot { title, x_label: label(), axis: Axis::Log, from_zero: true, lines });
     }
 }
 
@@ -368,14 +374,21 @@ fn outcome(report: &MatchReport) -> Vec<String> {
     vec![report.games.to_string(), format!("{}{capped}", report.total), score, report.elo.to_string()]
 }
 
-/// Elo of player A over something; bounds have no bar.
+/// Elo of player A over something. Where an end of the interval is open, or there is a bound alone because every game was
+/// lost or won, the interval is drawn so, and no point: it would look like a measurement.
 fn elo_line<'r>(name: &str, points: impl Iterator<Item = (f64, &'r MatchReport)>) -> Line {
     let mut line = Line { name: name.to_owned(), ..Line::default() };
     for (x, report) in points {
-        line.points.extend(report.elo.value().map(|elo| [x, elo]));
-        if let Elo::Estimate { low: Some(low), high: Some(high), .. } = report.elo {
-            line.intervals.push([x, low, high]);
-        }
+        let (low, high) = match report.elo {
+            Elo::Unknown => continue,
+            Elo::Estimate { elo, low, high } => {
+                line.points.extend((low.is_some() && high.is_some()).then_some([x, elo]));
+                (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY))
+            }
+            Elo::Below { bound } => (f64::NEG_INFINITY, bound),
+            Elo::Above { bound } => (bound, f64::INFINITY),
+        };
+        line.intervals.push([x, low, high]);
     }
     line.points.sort_by(|a, b| a[0].total_cmp(&b[0]));
     line
